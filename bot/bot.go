@@ -1,0 +1,73 @@
+// Package bot holds the nouns of action: the Proposal that answers findings and the thread that
+// carries it on a forge. It does no I/O.
+package bot
+
+import (
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// Kind is the form that a proposal takes on the forge.
+type Kind string
+
+// The kinds of proposal.
+const (
+	AsPullRequest Kind = "pull-request"
+	AsIssue       Kind = "issue"
+)
+
+// Proposal is one wanted pull request or issue, as content: the forge is made to look like it.
+type Proposal struct {
+	// Key names the thread for good: same key and other content is an update in place.
+	Key         string
+	Kind        Kind
+	Disposition detect.Disposition
+	Title       string
+	// Body is Markdown and ends with the hidden marker that carries Key and Hash.
+	Body   string
+	Labels []string
+	// Hash is the content hash: same key and same hash needs no effect.
+	Hash string
+	// Repo is the URL of the repository; Branch and Base are set for pull requests.
+	Repo, Branch, Base string
+	// BaseCommit is the commit of Base that Files and Proof rest on.
+	BaseCommit string
+	// Message is the commit message of a pull request.
+	Message  string
+	Files    []FileChange
+	Findings []string
+	Proof    *gitops.Proof
+	Risk     detect.Risk
+}
+
+// FileChange is one file of a pull request. Before is nil for a new file, After nil for a removed one.
+type FileChange struct {
+	gitops.Edit
+	// Diff is unified, as git apply takes it.
+	Diff string
+}
+
+// State is the state of a thread on a forge.
+type State string
+
+// The states of a thread.
+const (
+	Open   State = "open"
+	Closed State = "closed"
+	Merged State = "merged"
+)
+
+// Thread is a pull request or issue as it stands on the forge.
+type Thread struct {
+	Kind   Kind
+	Number int
+	URL    string
+	State  State
+	Title  string
+	Body   string
+	Labels []string
+	// Branch and Head are set for pull requests: the source branch and its commit.
+	Branch, Head string
+	// Author is the login that opened it.
+	Author string
+}

@@ -1,0 +1,33 @@
+package bot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+)
+
+// Marker gives the hidden HTML comment that ties a thread to its key and content hash. It is the last line
+// of a body. Keys and hashes are lower-case hex, so the comment cannot be broken out of.
+func Marker(key, hash string) string {
+	return "<!-- holdfast key=" + key + " hash=" + hash + " -->"
+}
+
+// ParseMarker finds the last marker of a body; ok is false where there is none.
+func ParseMarker(body string) (key, hash string, ok bool) {
+	all := regexp.MustCompile(`<!-- holdfast key=([0-9a-f]+) hash=([0-9a-f]+) -->`).FindAllStringSubmatch(body, -1)
+	if len(all) == 0 {
+		return "", "", false
+	}
+	last := all[len(all)-1]
+	return last[1], last[2], true
+}
+
+// Hash gives a short content hash of parts, each told from the next; 80 bits in hex.
+func Hash(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))[:20]
+}

@@ -1,0 +1,91 @@
+package gitops
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Value is a JSON value that may be absent. The zero Value is absent; a present null has Set true.
+type Value struct {
+	Set bool
+	V   any
+}
+
+// Present gives a Value that is there.
+func Present(v any) Value { return Value{Set: true, V: v} }
+
+// IsZero says whether the value is absent, so that JSON output leaves its key out (omitzero).
+func (v Value) IsZero() bool { return !v.Set }
+
+// MarshalJSON prints the value alone.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.V) }
+
+// UnmarshalJSON reads a value that is present.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	v.Set = true
+	return json.Unmarshal(data, &v.V)
+}
+
+// FieldChange is one wanted change of a rendered object: at Path, from Before to After. After absent asks
+// for removal, Before absent for an addition.
+type FieldChange struct {
+	Path          Path
+	Before, After Value
+}
+
+// Lookup finds the value at path in an object's content. Entry steps match by the printed form of their
+// keys; the first entry that matches wins.
+func Lookup(content any, path Path) Value {
+	at := content
+	for _, step := range path {
+		switch {
+		case step.IsField():
+			m, ok := at.(map[string]any)
+			if !ok {
+				return Value{}
+			}
+			if at, ok = m[step.Field]; !ok {
+				return Value{}
+			}
+		default:
+			list, ok := at.([]any)
+			if !ok {
+				return Value{}
+			}
+			i := step.Index
+			if step.IsEntry() {
+				i = FindEntry(list, step.Keys)
+			}
+			if i < 0 || i >= len(list) {
+				return Value{}
+			}
+			at = list[i]
+		}
+	}
+	return Present(at)
+}
+
+// FindEntry gives the index of the first mapping in list whose fields print as keys say, or -1. A list of
+// scalars is searched by value with the single key "".
+func FindEntry(list []any, keys []Key) int {
+	for i, item := range list {
+		if matches(item, keys) {
+			return i
+		}
+	}
+	return -1
+}
+
+func matches(item any, keys []Key) bool {
+	m, ok := item.(map[string]any)
+	for _, k := range keys {
+		if k.Name == "" {
+			return !ok && fmt.Sprint(item) == k.Value
+		}
+		v, there := m[k.Name]
+		if !there || fmt.Sprint(v) != k.Value {
+			return false
+		}
+	}
+	return ok
+}
