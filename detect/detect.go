@@ -130,6 +130,11 @@ type Field struct {
 	Disposition Disposition    `json:"disposition"`
 	Rule        string         `json:"rule,omitempty"`
 	Masked      bool           `json:"masked,omitempty"`
+	// AfterHeal says what becomes of a proposal once the engine undid the drift: keep or close.
+	// AllowWide and AllowIncomplete loosen the proof of a codify.
+	AfterHeal       string `json:"afterHeal,omitempty"`
+	AllowWide       bool   `json:"-"`
+	AllowIncomplete bool   `json:"-"`
 }
 
 // Control is a reference to a control of a standard that bears on a finding.
@@ -184,9 +189,15 @@ type Finding struct {
 	FirstSeen   time.Time   `json:"firstSeen,omitzero"`
 	LastSeen    time.Time   `json:"lastSeen,omitzero"`
 	// Fingerprint changes when, and only when, the content of the drift does.
-	Fingerprint string         `json:"fingerprint"`
-	Fields      []Field        `json:"fields,omitempty"`
-	Origin      *gitops.Origin `json:"-"`
+	Fingerprint string  `json:"fingerprint"`
+	Fields      []Field `json:"fields,omitempty"`
+	// AfterHeal, AllowWide and AllowIncomplete are the decision's, as Field has them.
+	AfterHeal       string `json:"afterHeal,omitempty"`
+	AllowWide       bool   `json:"-"`
+	AllowIncomplete bool   `json:"-"`
+	// Declared and Live are the two sides that were compared; nil where the object does not exist.
+	Declared *gitops.Declared `json:"-"`
+	Live     *gitops.Object   `json:"-"`
 }
 
 // Decision is policy's answer for one field or object.

@@ -1,0 +1,58 @@
+# Targets for whoever builds Holdfast. `make` alone prints this list.
+export CGO_ENABLED := 0
+export GOFLAGS := -buildvcs=false
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test test-short test-race fmt generate verify golden fuzz bench demo cover clean
+
+help: ## print this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: ## build bin/holdfast
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/holdfast ./cmd/holdfast
+
+test: lab prism ## every test, the real control plane included
+	go test -timeout 25m ./...
+
+test-short: ## the tests that need no lab
+	go test -short ./...
+
+test-race: ## the tests that need no lab, with the race detector
+	CGO_ENABLED=1 go test -race -short ./...
+
+fmt: ## format the Go code
+	gofmt -w $$(git ls-files '*.go')
+
+generate: lab ## regenerate the tables that come from Kubernetes
+	go generate ./...
+
+verify: generate ## regenerate, and fail when the tree changed
+	git diff --exit-code
+
+golden: ## rewrite the golden files of the tests that need no lab
+	go test -short ./... -update
+
+FUZZTIME ?= 20s
+fuzz: ## run every fuzz target for FUZZTIME
+	@go list ./... | while read -r p; do \
+	  for f in $$(go test -list '^Fuzz' "$$p" 2>/dev/null | grep '^Fuzz'); do \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$p" || exit 1; done; done
+
+bench: lab build ## the figures of BENCHMARKS.md, as ratios in one run
+	go test -run '^$$' -bench . -benchtime 2s ./detect/compare ./gitops/render
+	go test -run '^TestBench' -v -count 1 -bench-lab ./cmd/holdfast
+
+demo: build ## the main job on a recorded cluster: findings, pull request, signed branch
+	./deploy/demo/run.sh bin/holdfast
+
+cover: ## test coverage of the tests that need no lab
+	go test -short -coverprofile coverage.out ./... && go tool cover -func coverage.out | tail -1
+
+clean: ## remove what was built, the lab's binaries excepted
+	rm -rf bin coverage.out
+
+include deploy/lab/lab.mk
+include .ci/lint.mk
+include bot/forge/github/testdata/prism.mk

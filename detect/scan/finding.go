@@ -1,0 +1,131 @@
+package scan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"holdfast/detect"
+	"holdfast/detect/classify"
+	"holdfast/gitops"
+)
+
+// finding starts a finding about an object, with the identity that stays the same from scan to scan.
+func (j *judge) finding(m *member, object detect.ObjectRef, presence detect.Presence) detect.Finding {
+	return detect.Finding{
+		ID:          digest(j.target.Name, appName(m.app), object.ID().String())[:12],
+		Cluster:     j.target.Name,
+		Application: appName(m.app),
+		Object:      object,
+		Presence:    presence,
+		FirstSeen:   j.in.Now,
+		LastSeen:    j.in.Now,
+	}
+}
+
+// top is the drifting field with the highest risk, else the first field; nil without fields.
+func top(f *detect.Finding) *detect.Field {
+	var best *detect.Field
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		if best == nil || field.Drift && !best.Drift || field.Drift == best.Drift && field.Risk > best.Risk {
+			best = field
+		}
+	}
+	return best
+}
+
+// sum gives the finding the cause, class and risk of its weightiest field.
+func sum(f *detect.Finding) {
+	best := top(f)
+	f.Drift, f.Cause, f.Class, f.Risk = best.Drift, best.Cause, best.Class, best.Risk
+	f.Writer, f.Reason, f.Sensitive = best.Writer, best.Reason, best.Sensitive
+}
+
+// order of dispositions for the finding as a whole: what needs a person comes first.
+func weight(d detect.Disposition) int {
+	return slices.Index([]detect.Disposition{detect.Ignore, detect.Codify, detect.Revert, detect.AsIssue}, d)
+}
+
+// decide gives the finding the weightiest disposition among its drifting fields, or among all where none
+// drifts, and that field's rule.
+func decide(f *detect.Finding) {
+	f.Disposition, f.Rule = detect.Ignore, ""
+	for _, field := range f.Fields {
+		if field.Drift == f.Drift && (f.Rule == "" || weight(field.Disposition) > weight(f.Disposition)) {
+			f.Disposition, f.Rule = field.Disposition, field.Rule
+		}
+	}
+}
+
+// fingerprint changes when, and only when, the content of the drift does: not with time, nor with risk or
+// policy. Secret values enter as their placeholder, with their writers' times in place of the value.
+func fingerprint(f detect.Finding) string {
+	parts := []string{f.ID, string(f.Presence), string(f.Cause)}
+	for _, field := range f.Fields {
+		if !field.Drift && f.Drift {
+			continue
+		}
+		git, _ := json.Marshal(field.Git)
+		live, _ := json.Marshal(field.Live)
+		part := []string{field.Path.String(), string(git), string(live), string(field.Cause)}
+		if field.Masked && field.Writer != nil {
+			part = append(part, field.Writer.Time.UTC().String())
+		}
+		parts = append(parts, strings.Join(part, "\x01"))
+	}
+	slices.Sort(parts[3:])
+	return digest(parts...)[:16]
+}
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func appName(a gitops.Application) string { return a.Namespace + "/" + a.Name }
+
+func refOf(id gitops.ObjectID) detect.ObjectRef {
+	apiVersion := ""
+	if id.Group != "" {
+		apiVersion = id.Group
+	}
+	return detect.ObjectRef{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// tracks says whether a live object carries this Application's mark.
+func (m *member) tracks(o gitops.Object) bool {
+	t := m.app.Tracking
+	if len(t.Labels) > 0 {
+		labels := o.Labels()
+		all := true
+		for k, v := range t.Labels {
+			all = all && labels[k] == v
+		}
+		if all {
+			return true
+		}
+	}
+	if t.Annotation == "" {
+		return false
+	}
+	app, _, ok := strings.Cut(o.Annotations()[t.Annotation], ":")
+	return ok && app == m.app.Name
+}
+
+// engineRemoves says whether the engine takes an undeclared field away by itself once it applies a new
+// revision. Flux does for the managers named here (facts: fluxcd/pkg ssa, manager_apply.go).
+func (m *member) engineRemoves(f detect.Field) bool {
+	if m.app.Engine != gitops.Flux || f.Writer == nil || f.Writer.Subresource != "" {
+		return false
+	}
+	return strings.HasPrefix(f.Writer.Manager, "kubectl") || f.Writer.Manager == "before-first-apply"
+}
+
+func (m *member) ignore() []classify.IgnoreRule { return nil }

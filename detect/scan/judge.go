@@ -1,0 +1,270 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast/detect"
+	"holdfast/detect/assess"
+	"holdfast/detect/classify"
+	"holdfast/detect/compare"
+	"holdfast/detect/live"
+	"holdfast/detect/policy"
+	"holdfast/gitops"
+	"holdfast/gitops/render"
+)
+
+// judge gives the findings of the members of one cluster.
+type judge struct {
+	in       Input
+	target   Target
+	facts    *classify.Facts
+	comparer *compare.Comparer
+	live     map[gitops.ObjectID]*gitops.Object
+	unread   []live.Unread
+	// declaredBy counts the members that declare an object, so that what one Application holds is no
+	// orphan of another.
+	declaredBy map[gitops.ObjectID]int
+}
+
+func (j *judge) claims(members []*member) {
+	j.declaredBy = map[gitops.ObjectID]int{}
+	for _, m := range members {
+		for _, d := range m.declared {
+			j.declaredBy[d.ID]++
+		}
+	}
+}
+
+// member judges every object of one Application: the declared ones, then those that carry its mark or
+// stand in its inventory without being declared.
+func (j *judge) member(m *member) detect.Scan {
+	var out detect.Scan
+	if m.result == nil {
+		return out
+	}
+	for _, p := range m.result.Problems {
+		j.problem(&out, m, p)
+	}
+	head := map[gitops.ObjectID]*gitops.Declared{}
+	for i := range m.head {
+		head[m.head[i].ID] = &m.head[i]
+	}
+	for i := range m.declared {
+		declared := &m.declared[i]
+		out.Objects++
+		if unread, ok := j.unreadReason(declared.ID); ok {
+			out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, unread))
+			continue
+		}
+		if finding, ok := j.object(m, declared, head[declared.ID], &out); ok {
+			out.Findings = append(out.Findings, finding)
+		}
+	}
+	for _, extra := range j.extras(m) {
+		if finding, ok := j.extra(m, extra); ok {
+			out.Findings = append(out.Findings, finding)
+		}
+	}
+	return out
+}
+
+// problem turns a fault of the sources into unknown objects; a repeated key, which still renders, becomes a
+// finding about its object.
+func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
+	text := fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
+	if p.Kind != render.DuplicateKey {
+		out.Unknown = append(out.Unknown, detect.UnknownObject{
+			Cluster: j.target.Name, Application: appName(m.app), Object: refOf(p.Object), Reason: text,
+		})
+		return
+	}
+	f := j.finding(m, detect.ObjectRef{}, detect.Both)
+	for _, d := range m.declared {
+		if d.ID == p.Object {
+			f.Object, f.Declared, f.Live = detect.Ref(d.Object), &d, j.live[d.ID]
+		}
+	}
+	f.ObjectLevel, f.Drift, f.Cause = true, true, detect.CauseNone
+	f.Reason = text + ": strict parsers refuse the file, lenient ones take the last value"
+	j.settleObject(&f, m, nil, nil, policy.Input{})
+	out.Findings = append(out.Findings, f)
+}
+
+// object judges a declared object.
+func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.Scan) (detect.Finding, bool) {
+	live := j.live[declared.ID]
+	subject := classify.Subject{App: m.app, Declared: declared, Live: live, History: m.earlier(declared.ID), Ignore: m.ignore()}
+	if live == nil {
+		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
+		f.Declared = declared
+		f.Cause, f.Drift, f.Reason = j.facts.Missing(subject)
+		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
+		j.settleObject(&f, m, declared, nil, policy.Input{})
+		return f, true
+	}
+	differences, err := j.comparer.Compare(declared.Object, *live, compare.Options{All: j.in.All})
+	if err != nil {
+		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
+		return detect.Finding{}, false
+	}
+	fields := append(j.facts.Fields(subject, differences), j.facts.Switches(subject)...)
+	fields = append(fields, j.pending(m, declared, head, live, differences)...)
+	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
+	if len(fields) == 0 {
+		return detect.Finding{}, false
+	}
+	f := j.finding(m, detect.Ref(*live), detect.Both)
+	f.Declared, f.Live = declared, live
+	f.Fields = fields
+	j.settleFields(&f, m, declared, live)
+	return f, true
+}
+
+// pending gives the fields in which the source's newest commit asks for something else than the applied one.
+func (j *judge) pending(m *member, declared, head *gitops.Declared, live *gitops.Object, known []detect.Difference) []detect.Field {
+	if head == nil {
+		return nil
+	}
+	ahead, err := j.comparer.Compare(head.Object, *live, compare.Options{})
+	if err != nil {
+		return nil
+	}
+	var out []detect.Field
+	for _, d := range ahead {
+		same := slices.ContainsFunc(known, func(k detect.Difference) bool {
+			return k.Path.Equal(d.Path) && fmt.Sprint(k.Git.V) == fmt.Sprint(d.Git.V)
+		})
+		if same || !d.Differs {
+			continue
+		}
+		out = append(out, detect.Field{
+			Path: d.Path, Git: d.Git, Live: d.Live, Differs: true, Cause: detect.CausePending, Kind: d.Kind, Masked: d.Masked,
+			Reason: fmt.Sprintf("Git is ahead: commit %.12s is not applied yet", m.headCommit),
+		})
+	}
+	return out
+}
+
+// unsure takes out the fields that a secret input may have moved, and says so once for the object.
+func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out *detect.Scan, object gitops.Object) []detect.Field {
+	unsure := m.result.Unsure[id]
+	if len(unsure) == 0 {
+		return fields
+	}
+	u := j.unknown(m, object, fmt.Sprintf("secret input: %d fields depend on variables that are not read, from %s on", len(unsure), unsure[0]))
+	u.ByChoice = true
+	out.Unknown = append(out.Unknown, u)
+	return slices.DeleteFunc(fields, func(f detect.Field) bool {
+		return slices.ContainsFunc(unsure, func(p gitops.Path) bool { return f.Path.HasPrefix(p) || p.HasPrefix(f.Path) })
+	})
+}
+
+// extras are live objects that belong to the member by mark or inventory, and that nothing declares.
+func (j *judge) extras(m *member) []*gitops.Object {
+	if len(m.result.Problems) > 0 && slices.ContainsFunc(m.result.Problems, func(p render.Problem) bool { return p.Kind != render.DuplicateKey }) {
+		return nil // what did not parse may well declare them
+	}
+	seen := map[gitops.ObjectID]bool{}
+	var out []*gitops.Object
+	take := func(o *gitops.Object) {
+		if o != nil && !seen[o.ID] && j.declaredBy[o.ID] == 0 {
+			seen[o.ID] = true
+			out = append(out, o)
+		}
+	}
+	for _, id := range m.app.Inventory {
+		take(j.live[id])
+	}
+	for _, o := range j.live {
+		if m.tracks(*o) {
+			take(o)
+		}
+	}
+	slices.SortFunc(out, func(a, b *gitops.Object) int { return a.ID.Compare(b.ID) })
+	return out
+}
+
+func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
+	f := j.finding(m, detect.Ref(*o), detect.LiveOnly)
+	f.Live = o
+	subject := classify.Subject{App: m.app, Live: o, History: m.earlier(o.ID), Ignore: m.ignore()}
+	f.Cause, f.Drift, f.Writer, f.Reason = j.facts.Extra(subject)
+	if f.Cause == detect.CauseNone {
+		return f, false
+	}
+	j.settleObject(&f, m, nil, o, policy.Input{EngineRemoves: f.Cause == detect.CauseOrphaned && m.app.Prune})
+	return f, true
+}
+
+// settleObject gives an object-level finding its class, risk, controls and decision.
+func (j *judge) settleObject(f *detect.Finding, m *member, declared *gitops.Declared, live *gitops.Object, in policy.Input) {
+	assessed := assess.Input{Object: f.Object, Live: live, Presence: f.Presence, Tier: m.tier}
+	if declared != nil {
+		assessed.Declared = &declared.Object
+	}
+	f.Class, f.Risk, f.Sensitive = j.in.Assessor.Object(assessed)
+	if !f.Drift {
+		f.Risk = detect.Low
+	}
+	f.Controls = j.in.Assessor.Controls(f.Class, assess.CategoryOf(*f, nil), j.in.Standards)
+	in.Finding, in.Tier, in.Now = *f, m.tier, j.in.Now
+	in.App = m.app
+	d := m.policy.Decide(in)
+	f.Disposition, f.Rule, f.Trace = d.Disposition, d.Rule, d.Trace
+	f.AfterHeal, f.AllowWide, f.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
+	f.Fingerprint = fingerprint(*f)
+}
+
+// settleFields gives each field its class, risk and decision, and the finding the sum of its drifts.
+func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Declared, live *gitops.Object) {
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		field.Class, field.Risk, field.Sensitive = j.in.Assessor.Field(assess.Input{
+			Object: f.Object, Declared: &declared.Object, Live: live, Field: *field, Presence: f.Presence, Tier: m.tier,
+		})
+		if !field.Drift {
+			field.Risk = 0
+		}
+	}
+	sum(f)
+	f.Controls = j.in.Assessor.Controls(f.Class, assess.CategoryOf(*f, top(f)), j.in.Standards)
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		d := m.policy.Decide(policy.Input{
+			Finding: *f, Field: field, App: m.app, Tier: m.tier, Now: j.in.Now, EngineRemoves: m.engineRemoves(*field),
+		})
+		field.Disposition, field.Rule = d.Disposition, d.Rule
+		field.AfterHeal, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
+		if field.Drift || len(f.Trace) == 0 {
+			for _, line := range d.Trace {
+				if line = field.Path.String() + ": " + line; len(f.Trace) < 50 {
+					f.Trace = append(f.Trace, line)
+				}
+			}
+		}
+	}
+	decide(f)
+	f.Fingerprint = fingerprint(*f)
+}
+
+// unreadReason says why an object could not be read, when a list or get that covers it failed.
+func (j *judge) unreadReason(id gitops.ObjectID) (unread live.Unread, ok bool) {
+	if j.live[id] != nil {
+		return live.Unread{}, false
+	}
+	for _, u := range j.unread {
+		if u.Covers(id) {
+			return u, true
+		}
+	}
+	return live.Unread{}, false
+}
+
+func (j *judge) unknown(m *member, o gitops.Object, why any) detect.UnknownObject {
+	u := detect.UnknownObject{Cluster: j.target.Name, Application: appName(m.app), Object: detect.Ref(o), Reason: fmt.Sprint(why)}
+	if unread, ok := why.(live.Unread); ok {
+		u.ByChoice = unread.ByChoice
+	}
+	return u
+}

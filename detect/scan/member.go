@@ -1,0 +1,205 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"holdfast/detect"
+	"holdfast/detect/policy"
+	"holdfast/gitops"
+	"holdfast/gitops/render"
+)
+
+// historyDepth is how many older revisions of what an Application reads are looked at for the origin of a
+// value that only the engine owns.
+const historyDepth = 20
+
+// member is an Application with what Git says of it.
+type member struct {
+	app      gitops.Application
+	tier     detect.Tier
+	repo     Repository
+	result   *render.Result
+	declared []gitops.Declared
+	// head is the render of the source's newest commit, when the engine has not applied it yet.
+	head       []gitops.Declared
+	headCommit string
+	policy     *policy.Policy
+	// reason says why the member is unknown (declared is nil), or what limits it.
+	reason string
+	past   func() []map[gitops.ObjectID]gitops.Object
+}
+
+func (m *member) state() detect.State {
+	if m.result == nil {
+		return detect.Unknown
+	}
+	return detect.Rendered
+}
+
+// sources opens each repository once and renders Applications from it.
+type sources struct {
+	in    Input
+	mutex sync.Mutex
+	open  map[string]opened
+}
+
+type opened struct {
+	repo Repository
+	err  error
+}
+
+func newSources(in Input) *sources {
+	return &sources{in: in, open: map[string]opened{}}
+}
+
+func (s *sources) repository(ctx context.Context, url string) (Repository, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if o, ok := s.open[url]; ok {
+		return o.repo, o.err
+	}
+	s.in.progress("opening %s", url)
+	repo, err := s.in.Open(ctx, url)
+	s.open[url] = opened{repo, err}
+	return repo, err
+}
+
+// member renders one Application. It never fails: what goes wrong makes the member unknown, with a reason.
+func (s *sources) member(ctx context.Context, app gitops.Application, tier detect.Tier, namespaced func(gitops.GroupKind) (bool, bool)) *member {
+	m := &member{app: app, tier: tier}
+	if s.in.Bound != nil {
+		if ok, reason := s.in.Bound(app); !ok {
+			m.reason = "not bound: " + reason
+			return m
+		}
+	}
+	repo, err := s.repository(ctx, app.Source.Repo)
+	if err != nil {
+		m.reason = err.Error()
+		return m
+	}
+	m.repo = repo
+	if m.policy, err = s.policy(m); err != nil {
+		m.reason = err.Error()
+		return m
+	}
+	commit, err := s.revision(m)
+	if err != nil {
+		m.reason = err.Error()
+		return m
+	}
+	m.app.Source.Applied = commit
+	env := render.Env{Namespaced: namespaced}
+	result, err := renderAt(ctx, m, commit, env)
+	if err != nil {
+		m.reason = err.Error()
+		return m
+	}
+	m.result, m.declared = result, result.Objects
+	s.pending(ctx, m, env)
+	m.past = sync.OnceValue(func() []map[gitops.ObjectID]gitops.Object { return past(ctx, m, env) })
+	return m
+}
+
+// revision is what the engine applied, or what the caller asks for.
+func (s *sources) revision(m *member) (string, error) {
+	switch {
+	case s.in.Revision != "":
+		return m.repo.Resolve(s.in.Revision)
+	case m.app.Source.Applied != "":
+		return m.repo.Resolve(m.app.Source.Applied)
+	case m.app.Engine == gitops.None:
+		return m.repo.Head(m.app.Source.Branch)
+	}
+	return "", fmt.Errorf("the engine has never applied %s %s/%s: %s", m.app.Kind, m.app.Namespace, m.app.Name,
+		orElse(m.app.Message, "no applied revision in its status"))
+}
+
+// policy is read from the default branch only, never from another revision.
+func (s *sources) policy(m *member) (*policy.Policy, error) {
+	commit, err := m.repo.Head("")
+	if err != nil {
+		return nil, err
+	}
+	tree, err := m.repo.Tree(commit)
+	if err != nil {
+		return nil, err
+	}
+	return s.in.Policy(m.app, m.tier, tree)
+}
+
+// pending renders the newest commit of the source where the engine has not applied it yet. A failure here
+// is said, but does not keep the applied revision from being judged.
+func (s *sources) pending(ctx context.Context, m *member, env render.Env) {
+	if s.in.Revision != "" || m.app.Source.Branch == "" {
+		return
+	}
+	head, err := m.repo.Head(m.app.Source.Branch)
+	if err != nil || head == m.app.Source.Applied {
+		return
+	}
+	result, err := renderAt(ctx, m, head, env)
+	if err != nil {
+		m.reason = fmt.Sprintf("the newest commit %.12s does not render: %v", head, err)
+		return
+	}
+	m.head, m.headCommit = result.Objects, head
+}
+
+func renderAt(ctx context.Context, m *member, commit string, env render.Env) (*render.Result, error) {
+	tree, err := m.repo.Tree(commit)
+	if err != nil {
+		return nil, err
+	}
+	return render.Render(ctx, tree, m.app.Source.Path, m.app.Render, env)
+}
+
+// past renders older revisions of what the Application reads, newest first. Revisions that do not render
+// are passed over.
+func past(ctx context.Context, m *member, env render.Env) []map[gitops.ObjectID]gitops.Object {
+	reads := func(path string) bool {
+		_, found := slices.BinarySearch(m.result.Reads, path)
+		return found || m.app.Source.Path != "" && strings.HasPrefix(path, m.app.Source.Path+"/")
+	}
+	commits, err := m.repo.History(m.app.Source.Applied, reads, historyDepth)
+	if err != nil {
+		return nil
+	}
+	var out []map[gitops.ObjectID]gitops.Object
+	for _, commit := range commits {
+		result, err := renderAt(ctx, m, commit, env)
+		if err != nil {
+			continue
+		}
+		objects := make(map[gitops.ObjectID]gitops.Object, len(result.Objects))
+		for _, d := range result.Objects {
+			objects[d.ID] = d.Object
+		}
+		out = append(out, objects)
+	}
+	return out
+}
+
+// earlier gives the older declarations of one object, newest first, without those that equal the next.
+func (m *member) earlier(id gitops.ObjectID) func() []gitops.Object {
+	return func() []gitops.Object {
+		var out []gitops.Object
+		for _, objects := range m.past() {
+			if o, ok := objects[id]; ok {
+				out = append(out, o)
+			}
+		}
+		return out
+	}
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,172 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"holdfast/detect"
+	"holdfast/detect/classify"
+	"holdfast/detect/compare"
+	"holdfast/detect/live"
+	"holdfast/gitops"
+	"holdfast/gitops/flux"
+)
+
+// Run scans every target. What cannot be read or rendered becomes part of the answer: an Application in
+// state unknown, or an unknown object. An error means that nothing could be said at all.
+func Run(ctx context.Context, in Input) (detect.Scan, error) {
+	sources := newSources(in)
+	out := detect.Scan{Time: in.Now}
+	var failed []error
+	for _, target := range in.Targets {
+		one, err := cluster(ctx, in, sources, target)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("cluster %s: %w", target.Name, err))
+			continue
+		}
+		out.Applications = append(out.Applications, one.Applications...)
+		out.Findings = append(out.Findings, one.Findings...)
+		out.Unknown = append(out.Unknown, one.Unknown...)
+		out.Objects += one.Objects
+	}
+	sortScan(&out)
+	return out, errors.Join(failed...)
+}
+
+// cluster scans one cluster: find its Applications, render them, read what they declare, judge each object.
+func cluster(ctx context.Context, in Input, sources *sources, target Target) (detect.Scan, error) {
+	var out detect.Scan
+	in.progress("%s: reading the engines' objects", target.Name)
+	engines, err := target.Cluster.EngineObjects(ctx)
+	if err != nil {
+		return out, err
+	}
+	apps, problems := applications(target, engines)
+	for _, p := range problems {
+		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: detect.Ref(p.Object), Reason: p.Message})
+	}
+
+	var members []*member
+	for _, app := range apps {
+		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
+		members = append(members, sources.member(ctx, app, target.Tier, engines.Namespaced))
+	}
+
+	in.progress("%s: reading live objects", target.Name)
+	snapshot, err := target.Cluster.Read(ctx, wanted(members))
+	if err != nil {
+		return out, err
+	}
+	schemas, bad := in.Schemas.WithCRDs(snapshot.CRDs)
+	for _, err := range bad {
+		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
+	}
+	for _, m := range members {
+		sources.settle(m, snapshot.Namespaced)
+	}
+	facts := classify.NewFacts(snapshot.Objects, in.Rules)
+	facts.Now = in.Now
+	facts.Sensitive = in.Assessor.Sensitive
+
+	in.progress("%s: comparing", target.Name)
+	judge := &judge{
+		in: in, target: target, facts: facts,
+		comparer: compare.New(schemas, in.SecretKey),
+		live:     index(snapshot.Objects), unread: snapshot.Unread,
+	}
+	judge.claims(members)
+	results := make([]detect.Scan, len(members))
+	var group sync.WaitGroup
+	for i, m := range members {
+		group.Go(func() { results[i] = judge.member(m) })
+	}
+	group.Wait()
+	for i, r := range results {
+		out.Applications = append(out.Applications, detect.AssessedApplication{
+			Application: members[i].app, State: members[i].state(), Reason: members[i].reason, Declared: members[i].declared,
+		})
+		out.Findings = append(out.Findings, r.Findings...)
+		out.Unknown = append(out.Unknown, r.Unknown...)
+		out.Objects += r.Objects
+	}
+	return out, nil
+}
+
+// applications gives the target's Applications: those of the engine's objects, then the given ones, which
+// win where both have the same name.
+func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []flux.Problem) {
+	var apps []gitops.Application
+	var problems []flux.Problem
+	if !target.OnlyGiven {
+		apps, problems = flux.Decode(target.Name, engines.Objects)
+	}
+	for _, given := range target.Applications {
+		given.Cluster = target.Name
+		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
+			return a.Kind == given.Kind && a.Namespace == given.Namespace && a.Name == given.Name
+		})
+		apps = append(apps, given)
+	}
+	slices.SortFunc(apps, func(a, b gitops.Application) int {
+		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
+	})
+	return apps, problems
+}
+
+// wanted is what has to be read: everything declared now or applied before, and whatever carries the mark
+// of an Application.
+func wanted(members []*member) live.Wanted {
+	var w live.Wanted
+	seen := map[gitops.ObjectID]bool{}
+	add := func(id gitops.ObjectID) {
+		if !seen[id] {
+			seen[id] = true
+			w.IDs = append(w.IDs, id)
+		}
+	}
+	for _, m := range members {
+		for _, d := range m.declared {
+			add(d.ID)
+		}
+		for _, id := range m.app.Inventory {
+			add(id)
+		}
+		if s := m.app.Tracking.Selector; s != "" && !slices.Contains(w.Selectors, s) {
+			w.Selectors = append(w.Selectors, s)
+		}
+	}
+	slices.SortFunc(w.IDs, gitops.ObjectID.Compare)
+	return w
+}
+
+func index(objects []gitops.Object) map[gitops.ObjectID]*gitops.Object {
+	out := make(map[gitops.ObjectID]*gitops.Object, len(objects))
+	for i := range objects {
+		out[objects[i].ID] = &objects[i]
+	}
+	return out
+}
+
+func (in Input) progress(format string, args ...any) {
+	if in.Progress != nil {
+		in.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+func sortScan(s *detect.Scan) {
+	slices.SortStableFunc(s.Findings, func(a, b detect.Finding) int {
+		if a.Drift != b.Drift {
+			if a.Drift {
+				return -1
+			}
+			return 1
+		}
+		if a.Risk != b.Risk {
+			return int(b.Risk) - int(a.Risk)
+		}
+		return a.Object.ID().Compare(b.Object.ID())
+	})
+}
