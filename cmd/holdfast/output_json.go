@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"holdfast/detect"
+)
+
+// apiVersion is the version of every document that Holdfast prints or reads.
+const apiVersion = "holdfast/v1"
+
+type scanJSON struct {
+	APIVersion   string            `json:"apiVersion"`
+	Kind         string            `json:"kind"`
+	Time         time.Time         `json:"time"`
+	Applications []applicationJSON `json:"applications"`
+	Findings     []detect.Finding  `json:"findings"`
+	Unknown      []unknownJSON     `json:"unknown,omitempty"`
+	Summary      summaryJSON       `json:"summary"`
+}
+
+type applicationJSON struct {
+	Cluster   string       `json:"cluster"`
+	Name      string       `json:"name"`
+	Namespace string       `json:"namespace"`
+	Engine    string       `json:"engine"`
+	Kind      string       `json:"kind,omitempty"`
+	Source    sourceJSON   `json:"source"`
+	State     detect.State `json:"state"`
+	Reason    string       `json:"reason,omitempty"`
+	Suspended bool         `json:"suspended,omitempty"`
+	Objects   int          `json:"objects"`
+}
+
+type sourceJSON struct {
+	Repo     string `json:"repo"`
+	Path     string `json:"path"`
+	Revision string `json:"revision"`
+}
+
+type unknownJSON struct {
+	Cluster     string           `json:"cluster"`
+	Application string           `json:"application,omitempty"`
+	Object      detect.ObjectRef `json:"object"`
+	Reason      string           `json:"reason"`
+	ByChoice    bool             `json:"byChoice,omitempty"`
+}
+
+type summaryJSON struct {
+	Objects int            `json:"objects"`
+	Drifted int            `json:"drifted"`
+	ByCause map[string]int `json:"byCause"`
+	ByRisk  map[string]int `json:"byRisk"`
+	Unknown int            `json:"unknown"`
+}
+
+// summarize counts drifting findings by cause and risk; explained differences count in neither.
+func summarize(s detect.Scan) summaryJSON {
+	sum := summaryJSON{Objects: s.Objects, ByCause: map[string]int{}, ByRisk: map[string]int{}, Unknown: len(s.Unknown)}
+	for _, f := range s.Findings {
+		if f.Drift {
+			sum.Drifted++
+			sum.ByCause[string(f.Cause)]++
+			sum.ByRisk[f.Risk.String()]++
+		}
+	}
+	return sum
+}
+
+func writeScanJSON(w io.Writer, s detect.Scan) error {
+	doc := scanJSON{
+		APIVersion: apiVersion, Kind: "Scan", Time: s.Time.UTC(),
+		Applications: []applicationJSON{}, Findings: []detect.Finding{}, Summary: summarize(s),
+	}
+	for _, a := range s.Applications {
+		app := a.Application
+		doc.Applications = append(doc.Applications, applicationJSON{
+			Cluster: app.Cluster, Name: app.Name, Namespace: app.Namespace, Engine: string(app.Engine), Kind: app.Kind,
+			Source: sourceJSON{app.Source.Repo, app.Source.Path, app.Source.Applied},
+			State:  a.State, Reason: a.Reason, Suspended: app.Suspended, Objects: len(a.Declared),
+		})
+	}
+	doc.Findings = append(doc.Findings, s.Findings...)
+	for _, u := range s.Unknown {
+		doc.Unknown = append(doc.Unknown, unknownJSON(u))
+	}
+	return writeJSON(w, doc)
+}
+
+func writeJSON(w io.Writer, doc any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(doc)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"holdfast/detect"
+)
+
+// The widest that a path and a value may get in the table; the JSON has them whole.
+const (
+	maxPath  = 64
+	maxValue = 28
+)
+
+// table prints a scan for a person: drift first, worst first, then what could not be judged, then a summary.
+type table struct {
+	w     io.Writer
+	color bool
+	now   time.Time
+	all   bool
+}
+
+func (t table) scan(s detect.Scan) {
+	rows := [][]string{{"RISK", "OBJECT", "FIELD", "GIT", "LIVE", "CAUSE", "BY", "DO"}}
+	for _, f := range s.Findings {
+		rows = append(rows, t.rows(f)...)
+	}
+	if len(rows) > 1 {
+		t.grid(rows)
+		fmt.Fprintln(t.w)
+	}
+	t.applications(s)
+	t.unknown(s)
+	t.summary(s)
+}
+
+// rows gives one row a field, explained differences only with all.
+func (t table) rows(f detect.Finding) [][]string {
+	object := f.Object.Kind + " " + strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")
+	if f.Presence != detect.Both || f.ObjectLevel {
+		if !f.Drift && !t.all {
+			return nil
+		}
+		note := map[detect.Presence]string{detect.GitOnly: "(not in the cluster)", detect.LiveOnly: "(not in Git)", detect.Both: "(object)"}[f.Presence]
+		return [][]string{{f.Risk.String(), object, note, "", "", string(f.Cause), t.writer(f.Writer), string(f.Disposition)}}
+	}
+	var rows [][]string
+	for _, field := range f.Fields {
+		if !field.Drift && !t.all {
+			continue
+		}
+		rows = append(rows, []string{
+			field.Risk.String(), object, clip(field.Path.String(), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
+			string(field.Cause), t.writer(field.Writer), string(field.Disposition),
+		})
+		object = "" // named once
+	}
+	return rows
+}
+
+func (t table) writer(w *detect.Writer) string {
+	if w == nil {
+		return ""
+	}
+	who := w.User
+	if who == "" {
+		who = w.Manager
+	}
+	if who == "" {
+		return string(w.Confidence)
+	}
+	if !w.Time.IsZero() {
+		who += ", " + age(t.now.Sub(w.Time)) + " ago"
+	}
+	return who
+}
+
+func (t table) applications(s detect.Scan) {
+	for _, a := range s.Applications {
+		name := a.Application.ID()
+		switch {
+		case a.State == detect.Unknown:
+			fmt.Fprintf(t.w, "%s %s could not be assessed: %s\n", t.paint(detect.High, "unknown"), name, a.Reason)
+		case a.Application.Suspended:
+			fmt.Fprintf(t.w, "%s %s is suspended: %s does not correct it\n", t.paint(detect.Medium, "suspended"), name, a.Application.Engine)
+		case a.Reason != "":
+			fmt.Fprintf(t.w, "note %s: %s\n", name, a.Reason)
+		}
+	}
+}
+
+// unknown lists what could not be judged, alike reasons together.
+func (t table) unknown(s detect.Scan) {
+	byReason := map[string][]string{}
+	for _, u := range s.Unknown {
+		name := strings.TrimSpace(u.Object.Kind + " " + strings.TrimPrefix(u.Object.Namespace+"/"+u.Object.Name, "/"))
+		byReason[u.Reason] = append(byReason[u.Reason], name)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		names := slices.Compact(slices.Sorted(slices.Values(byReason[reason])))
+		text := strings.Join(names[:min(3, len(names))], ", ")
+		if len(names) > 3 {
+			text += fmt.Sprintf(" and %d more", len(names)-3)
+		}
+		fmt.Fprintf(t.w, "%s %s: %s\n", t.paint(detect.Medium, "unknown"), text, reason)
+	}
+}
+
+func (t table) summary(s detect.Scan) {
+	sum := summarize(s)
+	apps := plural(len(s.Applications), "application")
+	if sum.Drifted == 0 {
+		fmt.Fprintf(t.w, "%s in %s: no drift", plural(sum.Objects, "object"), apps)
+	} else {
+		var risks []string
+		for r := detect.Critical; r >= detect.Low; r-- {
+			if n := sum.ByRisk[r.String()]; n > 0 {
+				risks = append(risks, fmt.Sprintf("%d %s", n, t.paint(r, r.String())))
+			}
+		}
+		fmt.Fprintf(t.w, "%s in %s: %d drifted (%s)", plural(sum.Objects, "object"), apps, sum.Drifted, strings.Join(risks, ", "))
+	}
+	if explained := len(s.Findings) - sum.Drifted; explained > 0 {
+		fmt.Fprintf(t.w, ", %s explained", plural(explained, "difference"))
+		if !t.all {
+			fmt.Fprint(t.w, " (--all lists them)")
+		}
+	}
+	if sum.Unknown > 0 {
+		fmt.Fprintf(t.w, ", %d unknown", sum.Unknown)
+	}
+	fmt.Fprintln(t.w)
+}
+
+// grid prints rows as aligned columns; widths count runes, colour comes after the padding.
+func (t table) grid(rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padded := cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 && n > 0 {
+				var r detect.Risk
+				if r.UnmarshalText([]byte(cell)) == nil {
+					padded = t.paint(r, padded)
+				}
+			}
+			line.WriteString(padded + "  ")
+		}
+		fmt.Fprintln(t.w, strings.TrimRight(line.String(), " "))
+	}
+}
+
+func (t table) paint(r detect.Risk, text string) string {
+	if !t.color {
+		return text
+	}
+	code := map[detect.Risk]string{detect.Critical: "1;31", detect.High: "31", detect.Medium: "33", detect.Low: "2"}[r]
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// value prints a value on one line; – stands for an absent one.
+func value(set bool, v any) string {
+	if !set {
+		return "–"
+	}
+	text, ok := v.(string)
+	if !ok {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return "?"
+		}
+		text = string(raw)
+	}
+	return clip(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\n", "⏎"), maxValue)
+}
+
+// clip shortens in the middle, since both ends of a path or image tell things apart.
+func clip(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	head := (most - 1) / 3
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-1-head):])
+}
+
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"holdfast/cmd/holdfast/config"
+	"holdfast/detect/scan"
+	"holdfast/gitops"
+	"holdfast/gitops/repo"
+)
+
+// sources opens repositories: those that --git gives in place of an engine's source, then those of the
+// configuration, then, without a configuration, whatever URL the engine names.
+type sources struct {
+	byURL    map[string]string // engine's URL -> location
+	fallback string            // --git without URL=: stands for every source
+	config   *config.Config
+
+	mutex sync.Mutex
+	open  map[string]*source
+}
+
+// source is one opened repository.
+type source struct {
+	scan.Repository
+	// git is nil for a folder that is no repository: nothing can be committed there.
+	git      *repo.Repository
+	location string
+}
+
+func newSources(git []string, cfg *config.Config) (*sources, error) {
+	s := &sources{byURL: map[string]string{}, config: cfg, open: map[string]*source{}}
+	for _, g := range git {
+		url, location, mapped := splitMapping(g)
+		if !mapped {
+			if s.fallback != "" {
+				return nil, fmt.Errorf("--git %s: a second repository without URL=: say which source each one stands for", g)
+			}
+			s.fallback = location
+			continue
+		}
+		if _, twice := s.byURL[url]; twice {
+			return nil, fmt.Errorf("--git %s: %s is mapped twice", g, url)
+		}
+		s.byURL[url] = location
+	}
+	return s, nil
+}
+
+// splitMapping tells URL=DIR from a plain DIR or URL, which may hold = in a query.
+func splitMapping(g string) (url, location string, mapped bool) {
+	left, right, ok := strings.Cut(g, "=")
+	if ok && (strings.Contains(left, "://") || strings.Contains(left, "@")) && !strings.Contains(left, "?") {
+		return left, right, true
+	}
+	return "", g, false
+}
+
+// get opens the repository that stands for an engine's URL, once.
+func (s *sources) get(ctx context.Context, url string) (*source, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if o, ok := s.open[url]; ok {
+		return o, nil
+	}
+	location, ok := s.byURL[url]
+	if !ok && s.fallback != "" {
+		location, ok = s.fallback, true
+	}
+	options := repo.Options{URL: url}
+	if ok {
+		options.URL = location
+	}
+	if configured := s.config.Repository(url); configured != nil {
+		auth, err := configured.Auth.Load()
+		if err != nil {
+			return nil, err
+		}
+		options.Auth, options.Branch = auth, configured.Branch
+	}
+	if options.URL == "" {
+		return nil, fmt.Errorf("no repository is known for this Application: give --git DIR or URL")
+	}
+	opened, err := openSource(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	s.open[url] = opened
+	return opened, nil
+}
+
+func openSource(ctx context.Context, options repo.Options) (*source, error) {
+	if info, err := os.Stat(options.URL); err == nil && info.IsDir() && !isRepository(options.URL) {
+		tree, err := repo.Folder(options.URL, repo.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return &source{Repository: plainFolder{tree}, location: options.URL}, nil
+	} else if err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("--git %s: is a file: name the folder or repository it lies in, and the file with --path", options.URL)
+	}
+	git, err := repo.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return &source{Repository: git, git: git, location: options.URL}, nil
+}
+
+// isRepository says whether dir has a .git, or is a bare repository.
+func isRepository(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		return true
+	}
+	_, head := os.Stat(filepath.Join(dir, "HEAD"))
+	_, objects := os.Stat(filepath.Join(dir, "objects"))
+	return head == nil && objects == nil
+}
+
+// plainFolder is a folder that is no repository: one revision, no history.
+type plainFolder struct{ tree gitops.Tree }
+
+// working is the name of the only revision that a plain folder has.
+const working = "working-tree"
+
+func (f plainFolder) Resolve(string) (string, error)   { return working, nil }
+func (f plainFolder) Head(string) (string, error)      { return working, nil }
+func (f plainFolder) Tree(string) (gitops.Tree, error) { return f.tree, nil }
+func (f plainFolder) History(string, func(string) bool, int) ([]string, error) {
+	return nil, nil
+}

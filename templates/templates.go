@@ -1,0 +1,134 @@
+package templates
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+)
+
+//go:embed *.tmpl
+var files embed.FS
+
+// MaxBody is the longest body that all forges take, in characters (GitHub's limit).
+const MaxBody = 65536
+
+// PullRequestBody gives the Markdown of a pull request.
+func PullRequestBody(v PullRequest) (string, error) { return render("pull-request.tmpl", v) }
+
+// IssueBody gives the Markdown of an issue.
+func IssueBody(v Issue) (string, error) { return render("issue.tmpl", v) }
+
+// RevertRecord gives the Markdown file that a revert commits.
+func RevertRecord(v Record) (string, error) { return render("revert-record.tmpl", v) }
+
+// CommitMessage gives a commit message with trailers.
+func CommitMessage(v Commit) (string, error) { return render("commit.tmpl", v) }
+
+func render(name string, view any) (string, error) {
+	t, err := template.New(name).Funcs(template.FuncMap{
+		"code": Code, "cell": cell, "fence": fence, "title": title, "short": short,
+	}).ParseFS(files, name, "parts.tmpl")
+	if err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, view); err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	return tidy(out.String()), nil
+}
+
+// tidy leaves one blank line at most between blocks, and one line break at the end.
+func tidy(text string) string {
+	var out []string
+	fenced, blank := false, true
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if !fenced {
+			line = strings.TrimRight(line, " ")
+		}
+		if line == "" && blank && !fenced {
+			continue
+		}
+		blank = line == ""
+		out = append(out, line)
+	}
+	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
+}
+
+// Code gives text as a Markdown code span that it cannot break out of, on one line, and in which nothing
+// is a mention, a link or a table border.
+func Code(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.NewReplacer("\r", "", "\n", "⏎", "|", `\|`).Replace(text)
+	ticks := strings.Repeat("`", longestRun(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return ticks + text + ticks
+}
+
+// cell is Code for a table: long values are cut, absent ones are a dash.
+func cell(text string) string {
+	if text == "" {
+		return "–"
+	}
+	if runes := []rune(text); len(runes) > 120 {
+		text = string(runes[:119]) + "…"
+	}
+	return Code(text)
+}
+
+// fence gives text in a fenced block that it cannot close.
+func fence(language, text string) string {
+	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
+	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks
+}
+
+func longestRun(text string) int {
+	longest, run := 0, 0
+	for _, r := range text {
+		if r == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	return longest
+}
+
+func title(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(string(r)) + text[n:]
+}
+
+func short(hash string) string {
+	if len(hash) > 12 {
+		return hash[:12]
+	}
+	return hash
+}
+
+// Cut shortens a body to what forges take, at a line, with a pointer to the whole; tail is kept.
+func Cut(body, hint, tail string) string {
+	room := MaxBody - utf8.RuneCountInString(tail) - utf8.RuneCountInString(hint) - 100
+	if utf8.RuneCountInString(body) <= room {
+		return body + tail
+	}
+	cut := string([]rune(body)[:room])
+	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
+		cut = cut[:i+1]
+	}
+	if strings.Count(cut, "\n```")%2 == 1 {
+		cut += "```\n"
+	}
+	return cut + "\n_Cut here: " + hint + "_\n" + tail
+}
