@@ -31,3 +31,13 @@ func Hash(parts ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))[:20]
 }
+
+// Key makes the key of a thread: the first half tells the scope (a cluster's Application, or a root cause
+// over several), the second what it is about within it.
+func Key(scope string, about ...string) string { return Hash(scope)[:10] + Hash(about...)[:10] }
+
+// ScopeOf gives the half of a key that tells its scope, to compare with Hash(scope)[:10].
+func ScopeOf(key string) string { return key[:min(10, len(key))] }
+
+// ScopeMark is what ScopeOf gives for the keys of a scope.
+func ScopeMark(scope string) string { return Hash(scope)[:10] }

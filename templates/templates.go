@@ -62,12 +62,12 @@ func tidy(text string) string {
 }
 
 // Code gives text as a Markdown code span that it cannot break out of, on one line, and in which nothing
-// is a mention, a link or a table border.
+// is a mention or a link.
 func Code(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = strings.NewReplacer("\r", "", "\n", "⏎", "|", `\|`).Replace(text)
+	text = strings.NewReplacer("\r", "", "\n", "⏎").Replace(text)
 	ticks := strings.Repeat("`", longestRun(text)+1)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
 		text = " " + text + " "
@@ -75,7 +75,7 @@ func Code(text string) string {
 	return ticks + text + ticks
 }
 
-// cell is Code for a table: long values are cut, absent ones are a dash.
+// cell is Code for a table: long values are cut, absent ones are a dash, borders are escaped.
 func cell(text string) string {
 	if text == "" {
 		return "–"
@@ -83,7 +83,7 @@ func cell(text string) string {
 	if runes := []rune(text); len(runes) > 120 {
 		text = string(runes[:119]) + "…"
 	}
-	return Code(text)
+	return strings.ReplaceAll(Code(text), "|", `\|`)
 }
 
 // fence gives text in a fenced block that it cannot close.

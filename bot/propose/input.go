@@ -1,0 +1,51 @@
+// Package propose turns findings into proposals: grouped pull requests with their edits and proof, and one
+// issue for each drift. It decides and writes text; it asks for trees and renders through its Input, and
+// nothing of it reaches a forge.
+package propose
+
+import (
+	"context"
+	"time"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+	"holdfast/gitops/codify"
+	"holdfast/gitops/typed"
+)
+
+// Source is the repository behind an Application, at the head of the branch that its engine follows.
+type Source struct {
+	// Repo is the URL that proposals are opened for.
+	Repo string
+	// Base is the branch that a pull request goes to; empty when a commit would not reach the cluster,
+	// and Reason says why.
+	Base, Reason string
+	BaseCommit   string
+	Tree         gitops.Tree
+}
+
+// Input is everything that proposals are made of.
+type Input struct {
+	Scan detect.Scan
+	// Source gives an Application's repository.
+	Source func(ctx context.Context, app gitops.Application) (Source, error)
+	// Render renders an Application from a tree.
+	Render codify.RenderFunc
+	// Fleet gives every Application that may read a tree: those of clusters and those in the tree itself.
+	Fleet   func(tree gitops.Tree, repo string) []gitops.Application
+	Schemas *typed.Schemas
+	// Override replaces policy's disposition of every drift; empty keeps it.
+	Override detect.Disposition
+	Now      time.Time
+}
+
+// Skipped is a drift, or part of one, for which nothing could be proposed but the issue, and why.
+type Skipped struct {
+	Finding string
+	Path    string
+	Reason  string
+}
+
+// HealRounds is how many of an engine's own intervals a drift must outlive before a revert pull request
+// opens: until then the engine's correction is under way.
+const HealRounds = 2

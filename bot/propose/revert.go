@@ -1,0 +1,169 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/bot"
+	"holdfast/detect"
+	"holdfast/gitops"
+	"holdfast/templates"
+)
+
+// recordFolder is where revert records lie. Markdown, since Flux reads every .yaml file, dot folders too.
+const recordFolder = ".holdfast/reverts"
+
+// revert makes the pull request that brings Git's state back: a record, whose merge makes a new revision
+// that the engine applies. Where the engine corrects by itself it waits for that first.
+func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal, []Skipped, error) {
+	wanted := g.of(detect.Revert)
+	if len(wanted) == 0 {
+		return nil, nil, nil
+	}
+	var due []detect.Finding
+	for _, f := range wanted {
+		if reason, waits := g.heals(f); waits {
+			note(plans, f.ID, func(p *plan) { p.revert = reason })
+			continue
+		}
+		due = append(due, f)
+	}
+	if len(due) == 0 {
+		return nil, nil, nil
+	}
+	if g.source.Base == "" {
+		return nil, g.skip(due, plans, "revert", g.source.Reason), nil
+	}
+	if g.app.Engine != gitops.Flux {
+		return nil, g.skip(due, plans, "revert", "no engine is known to apply a new revision here by itself; apply Git again with the pipeline that does"), nil
+	}
+	if g.app.Suspended {
+		return nil, g.skip(due, plans, "revert", "the Application is suspended: resume it, then a new revision is applied"), nil
+	}
+	proposal, err := g.revertProposal(due)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := g.proveNoMove(ctx, &proposal); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range due {
+		note(plans, f.ID, func(p *plan) {
+			p.revert, p.pullRequest = "proposed in a pull request from branch "+proposal.Branch, proposal.Title
+		})
+	}
+	return &proposal, nil, nil
+}
+
+// heals says whether the engine's own correction is still to be awaited. Flux re-applies a Kustomization at
+// each interval: every declared field, and additions of managers that it takes over.
+func (g group) heals(f detect.Finding) (reason string, waits bool) {
+	if g.app.Engine != gitops.Flux || g.app.Kind != "Kustomization" || g.app.Suspended || g.app.Interval <= 0 {
+		return "", false
+	}
+	changed := latest(f)
+	if changed.IsZero() {
+		changed = f.FirstSeen
+	}
+	if age := g.in.Now.Sub(changed); age < HealRounds*g.app.Interval {
+		return fmt.Sprintf("%s corrects this by itself every %s; a pull request follows if it outlives %s",
+			g.app.Engine, g.app.Interval, HealRounds*g.app.Interval), true
+	}
+	return "", false
+}
+
+// latest is the time of the newest write among a finding's drifting fields.
+func latest(f detect.Finding) time.Time {
+	var t time.Time
+	for _, field := range f.Fields {
+		if field.Drift && field.Writer != nil && field.Writer.Time.After(t) {
+			t = field.Writer.Time
+		}
+	}
+	return t
+}
+
+func (g group) revertProposal(due []detect.Finding) (bot.Proposal, error) {
+	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
+	var prints []string
+	for _, f := range due {
+		prints = append(prints, f.Fingerprint)
+	}
+	slices.Sort(prints)
+	id := bot.Hash(append([]string{key}, prints...)...)[:12]
+	changes := changesOf(due, detect.Revert)
+	record, err := templates.RevertRecord(templates.Record{
+		ID: id, Application: g.app.Namespace + "/" + g.app.Name, Cluster: g.app.Cluster, Branch: g.source.Base,
+		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due), Remains: remains(due),
+		How: "The merge makes a new revision, which " + string(g.app.Engine) + " applies in full.",
+	})
+	if err != nil {
+		return bot.Proposal{}, err
+	}
+	file, err := fileChange(gitops.Edit{Path: recordFolder + "/" + id + ".md", After: []byte(record)})
+	if err != nil {
+		return bot.Proposal{}, err
+	}
+	p := g.start(detect.Revert, key, due)
+	p.Files = []bot.FileChange{file}
+	p.Title = fmt.Sprintf("Revert %s of %s on %s to Git", count(due, detect.Revert), g.app.Name, g.app.Cluster)
+	p.Proof = &gitops.Proof{Complete: true}
+	return p, g.finish(&p, templates.PullRequest{
+		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),
+		AfterMerge: fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field. %s",
+			g.app.Engine, strings.Join(remains(due), " ")),
+	}, prints)
+}
+
+// remains says which drifts a new revision does not undo.
+func remains(due []detect.Finding) []string {
+	var out []string
+	for _, f := range due {
+		for _, field := range fieldsOf(f, detect.Revert) {
+			if field.Kind == detect.Added && (field.Writer == nil || !strings.HasPrefix(field.Writer.Manager, "kubectl")) {
+				out = append(out, fmt.Sprintf("%s of %s stays: Flux takes over additions of kubectl's managers only; remove it, or start kustomize-controller with --override-manager.",
+					field.Path, name(f.Object)))
+			}
+		}
+		if f.Presence == detect.LiveOnly && f.Cause != detect.CauseOrphaned {
+			out = append(out, fmt.Sprintf("%s stays: the engine never applied it, so it does not prune it.", name(f.Object)))
+		}
+	}
+	return out
+}
+
+// proveNoMove renders the base with and without the record: a revert must not change what is declared.
+func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
+	var edits []gitops.Edit
+	for _, f := range p.Files {
+		edits = append(edits, f.Edit)
+	}
+	after := g.source.Tree.With(edits)
+	for _, app := range g.in.Fleet(g.source.Tree, g.source.Repo) {
+		before, err := g.in.Render(ctx, g.source.Tree, app)
+		if err != nil {
+			p.Proof.Complete = false
+			p.Proof.Unproven = append(p.Proof.Unproven, gitops.UnprovenMember{Cluster: app.Cluster, Name: app.Name, Path: app.Source.Path, Reason: err.Error()})
+			continue
+		}
+		now, err := g.in.Render(ctx, after, app)
+		if err != nil {
+			return fmt.Errorf("the revert record breaks the render of %s: %w", app.ID(), err)
+		}
+		one, two := before.Digest(), now.Digest()
+		if one != two {
+			p.Proof.Moved = append(p.Proof.Moved, app.ID())
+		}
+		p.Proof.Applications = append(p.Proof.Applications, gitops.ProvenMember{
+			Cluster: app.Cluster, Namespace: app.Namespace, Name: app.Name, Path: app.Source.Path, Before: one, After: two,
+		})
+	}
+	p.Proof.Verified = len(p.Proof.Moved) == 0
+	if !p.Proof.Verified {
+		p.Proof.Reason = "the record would change what is declared"
+	}
+	return nil
+}

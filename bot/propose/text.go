@@ -1,0 +1,323 @@
+package propose
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"holdfast/bot"
+	"holdfast/detect"
+	"holdfast/gitops"
+	"holdfast/gitops/codify"
+	"holdfast/templates"
+)
+
+// timeLayout is how times stand in texts: absolute, so that an unchanged drift gives an unchanged text.
+const timeLayout = "2006-01-02 15:04:05 UTC"
+
+// Scope names the threads of one Application on one cluster.
+func Scope(app gitops.Application) string { return app.ID() }
+
+func (g group) scope() string { return Scope(g.app) }
+
+// start fills what the pull requests of a group have in common.
+func (g group) start(d detect.Disposition, key string, findings []detect.Finding) bot.Proposal {
+	p := bot.Proposal{
+		Key: key, Kind: bot.AsPullRequest, Disposition: d, Repo: g.source.Repo, Base: g.source.Base, BaseCommit: g.source.BaseCommit,
+		Branch: fmt.Sprintf("holdfast/%s/%s-%s", d, slug(g.app.Cluster+"-"+g.app.Name), key[len(key)-8:]),
+	}
+	for _, f := range findings {
+		p.Findings = append(p.Findings, f.ID)
+		p.Risk = max(p.Risk, f.Risk)
+	}
+	p.Labels = labels(p.Risk, d)
+	return p
+}
+
+// finish writes body, hash and commit message of a pull request.
+func (g group) finish(p *bot.Proposal, view templates.PullRequest, prints []string) error {
+	view.Disposition, view.Application, view.Cluster = string(p.Disposition), g.app.Namespace+"/"+g.app.Name, g.app.Cluster
+	view.Risk, view.Base, view.BaseCommit = p.Risk.String(), p.Base, p.BaseCommit
+	for _, f := range p.Files {
+		view.Files = append(view.Files, templates.File{Path: f.Path, Diff: f.Diff})
+	}
+	view.Proof = proofView(*p.Proof)
+	view.Reach = reach(*p.Proof)
+	view.Answers = pullRequestAnswers(p.Disposition)
+	body, err := templates.PullRequestBody(view)
+	if err != nil {
+		return err
+	}
+	p.Hash = bot.Hash(append([]string{p.Key, body}, prints...)...)
+	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", bot.Marker(p.Key, p.Hash)+"\n")
+	p.Message, err = templates.CommitMessage(templates.Commit{
+		Subject: p.Title, Changes: view.Changes,
+		Trailers: []templates.Trailer{
+			{Key: "Holdfast-Key", Value: p.Key}, {Key: "Holdfast-Disposition", Value: string(p.Disposition)},
+			{Key: "Holdfast-Findings", Value: strings.Join(p.Findings, " ")},
+		},
+	})
+	return err
+}
+
+func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, skipped []Skipped) (bot.Proposal, error) {
+	placed := map[string]bool{}
+	for _, o := range answer.Placed {
+		placed[o.FindingID+" "+o.Path.String()] = true
+	}
+	var used []detect.Finding
+	var prints []string
+	for _, f := range wanted {
+		f.Fields = slices.DeleteFunc(slices.Clone(f.Fields), func(field detect.Field) bool {
+			return !placed[f.ID+" "+field.Path.String()]
+		})
+		if len(f.Fields) > 0 || placed[f.ID+" "] {
+			used = append(used, f)
+			prints = append(prints, f.Fingerprint)
+		}
+	}
+	slices.Sort(prints)
+	p := g.start(detect.Codify, bot.Key(g.scope(), "codify", string(bot.AsPullRequest)), used)
+	p.Title = fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), g.app.Name, g.app.Cluster)
+	proof := answer.Proof
+	p.Proof = &proof
+	for _, e := range answer.Edits {
+		file, err := fileChange(e)
+		if err != nil {
+			return p, err
+		}
+		p.Files = append(p.Files, file)
+	}
+	after := "The engine applies the merge commit and finds the cluster as Git now says: nothing is restarted or changed."
+	if g.app.Engine == gitops.Flux && !g.app.Suspended && g.app.Interval > 0 {
+		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, g.app.Interval)
+	}
+	return p, g.finish(&p, templates.PullRequest{
+		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
+		Unplaced: unplaced(wanted, skipped), AfterMerge: after,
+	}, prints)
+}
+
+func unplaced(findings []detect.Finding, skipped []Skipped) []templates.Change {
+	var out []templates.Change
+	for _, s := range skipped {
+		i := slices.IndexFunc(findings, func(f detect.Finding) bool { return f.ID == s.Finding })
+		if i >= 0 {
+			out = append(out, templates.Change{Object: name(findings[i].Object), Path: orWhole(s.Path), Reason: s.Reason})
+		}
+	}
+	return out
+}
+
+// fileChange adds the unified diff that git apply takes.
+func fileChange(e gitops.Edit) (bot.FileChange, error) {
+	before, after := "a/"+e.Path, "b/"+e.Path
+	if e.Before == nil {
+		before = "/dev/null"
+	}
+	if e.Remove {
+		after = "/dev/null"
+	}
+	text := string(diff.Diff(before, e.Before, after, e.After))
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "diff ") {
+		text = rest
+	}
+	header := fmt.Sprintf("diff --git a/%s b/%s\n", e.Path, e.Path)
+	switch {
+	case e.Before == nil:
+		header += "new file mode 100644\n"
+	case e.Remove:
+		header += "deleted file mode 100644\n"
+	}
+	return bot.FileChange{Edit: e, Diff: header + text}, nil
+}
+
+// changesOf gives the rows of a table of changes. With an empty disposition, every drift is in it.
+func changesOf(findings []detect.Finding, d detect.Disposition) []templates.Change {
+	var out []templates.Change
+	for _, f := range findings {
+		if len(f.Fields) == 0 {
+			out = append(out, objectChange(f))
+			continue
+		}
+		for _, field := range f.Fields {
+			if field.Drift && (d == "" || field.Disposition == d) {
+				out = append(out, fieldChange(f, field))
+			}
+		}
+	}
+	return out
+}
+
+func objectChange(f detect.Finding) templates.Change {
+	c := templates.Change{Object: name(f.Object), Cause: string(f.Cause), Risk: f.Risk.String(), Reason: f.Reason}
+	switch f.Presence {
+	case detect.GitOnly:
+		c.Note, c.Git = "deleted", "declared"
+	case detect.LiveOnly:
+		c.Note, c.Live = "extra object", "present"
+	default:
+		c.Note = "whole object"
+	}
+	by(&c, f.Writer)
+	return c
+}
+
+func fieldChange(f detect.Finding, field detect.Field) templates.Change {
+	c := templates.Change{
+		Object: name(f.Object), Path: field.Path.String(), Git: text(field.Git), Live: text(field.Live),
+		Cause: string(field.Cause), Risk: field.Risk.String(), Reason: field.Reason,
+	}
+	by(&c, field.Writer)
+	return c
+}
+
+func by(c *templates.Change, w *detect.Writer) {
+	if w == nil {
+		return
+	}
+	c.By = w.User
+	if c.By == "" {
+		c.By = w.Manager
+	}
+	if !w.Time.IsZero() {
+		c.When = w.Time.UTC().Format(timeLayout)
+	}
+	switch w.Confidence {
+	case detect.ByManager:
+		c.Confidence = "manager name, chosen by the client"
+	case detect.ByAuditMetadata:
+		c.Confidence = "audit log, object only"
+	case detect.ByAudit:
+		c.Confidence = "audit log"
+	case detect.Inferred:
+		c.Confidence = "inferred"
+	}
+}
+
+// text prints a value on one line; an absent one is empty, an empty one visible.
+func text(v gitops.Value) string {
+	if !v.Set {
+		return ""
+	}
+	if s, ok := v.V.(string); ok && s != "" {
+		return s
+	}
+	raw, err := json.Marshal(v.V)
+	if err != nil {
+		return "?"
+	}
+	return string(raw)
+}
+
+// rulesOf gives each rule that decided, once.
+func rulesOf(findings []detect.Finding, d detect.Disposition) []templates.Rule {
+	var out []templates.Rule
+	add := func(rule string, disposition detect.Disposition, trace []string) {
+		if !slices.ContainsFunc(out, func(r templates.Rule) bool { return r.Name == rule }) {
+			out = append(out, templates.Rule{Name: rule, Disposition: string(disposition), Trace: trace[:min(12, len(trace))]})
+		}
+	}
+	for _, f := range findings {
+		if len(f.Fields) == 0 {
+			add(f.Rule, f.Disposition, f.Trace)
+		}
+		for _, field := range f.Fields {
+			if field.Drift && (d == "" || field.Disposition == d) {
+				add(field.Rule, field.Disposition, f.Trace)
+			}
+		}
+	}
+	return out
+}
+
+func controlsOf(findings []detect.Finding) []templates.Control {
+	var out []templates.Control
+	for _, f := range findings {
+		for _, c := range f.Controls {
+			if v := (templates.Control{Standard: c.Standard, ID: c.ID, Title: c.Title}); !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func proofView(p gitops.Proof) templates.Proof {
+	v := templates.Proof{Complete: p.Complete, Moved: p.Moved}
+	for _, m := range p.Applications {
+		v.Checked = append(v.Checked, templates.Member{Name: member(m.Cluster, m.Namespace, m.Name), Path: m.Path, Before: m.Before, After: m.After})
+	}
+	for _, m := range p.Unproven {
+		v.Unproven = append(v.Unproven, templates.Member{Name: member(m.Cluster, "", m.Name), Path: m.Path, Reason: m.Reason})
+	}
+	return v
+}
+
+// reach says which members the edit changes.
+func reach(p gitops.Proof) []string {
+	var out []string
+	for _, m := range p.Applications {
+		if m.Before != m.After {
+			out = append(out, "changes what "+templates.Code(member(m.Cluster, m.Namespace, m.Name))+" declares")
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, "changes what no Application declares")
+	}
+	return out
+}
+
+func member(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+func labels(r detect.Risk, d detect.Disposition) []string {
+	return []string{"drift", "drift/" + r.String(), "drift/" + string(d)}
+}
+
+// count says how many changes there are, in words for a title; a single one is named.
+func count(findings []detect.Finding, d detect.Disposition) string {
+	changes := changesOf(findings, d)
+	if len(changes) == 1 {
+		if c := changes[0]; c.Path != "" {
+			return c.Object + " " + lastStep(c.Path)
+		}
+		return changes[0].Object
+	}
+	return fmt.Sprintf("%d changes", len(changes))
+}
+
+// lastStep shortens a path to its end, for titles.
+func lastStep(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i > 0 {
+		return strings.Trim(path[i:], ".")
+	}
+	return path
+}
+
+func name(r detect.ObjectRef) string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// slug keeps what a branch name may hold.
+func slug(text string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, text), "-")
+}
+
+func day(t time.Time) string { return t.UTC().Format(timeLayout) }
