@@ -1,0 +1,81 @@
+package live
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// decode gives the document as plain JSON values; nil for an empty one. The error starts with the line in
+// the file. Parsers' messages name keys and places, never values.
+func (d document) decode() (map[string]any, error) {
+	if d.err != nil {
+		return nil, fmt.Errorf("%d: %w", d.line, d.err)
+	}
+	data := d.data
+	if !d.json {
+		converted, err := yaml.YAMLToJSONStrict(data)
+		if err != nil {
+			return nil, d.yamlError(err)
+		}
+		data = converted
+	}
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		var syntax *stdjson.SyntaxError
+		if d.json && errors.As(err, &syntax) {
+			return nil, fmt.Errorf("%d: JSON: %w", d.line+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
+		}
+		return nil, fmt.Errorf("%d: %w", d.line, err)
+	}
+	content, ok := value.(map[string]any)
+	if !ok && value != nil {
+		return nil, fmt.Errorf("%d: no Kubernetes object: a %T stands where a mapping is wanted", d.line, value)
+	}
+	return content, nil
+}
+
+// yamlError puts the line of the file in front; the parser counts from the start of the document.
+func (d document) yamlError(err error) error {
+	line := d.line
+	message := err.Error()
+	if m := regexp.MustCompile(`line (\d+): `).FindStringSubmatchIndex(message); m != nil {
+		n, _ := strconv.Atoi(message[m[2]:m[3]])
+		line = d.line + n - 1
+		message = message[:m[0]] + message[m[1]:]
+	}
+	return fmt.Errorf("%d: YAML: %s", line, message)
+}
+
+// jsonDocuments splits JSON values that follow each other, as several kubectl calls into one file give.
+func jsonDocuments(data []byte) []document {
+	var out []document
+	decoder := stdjson.NewDecoder(bytes.NewReader(data))
+	for {
+		start := int(decoder.InputOffset())
+		for start < len(data) && bytes.IndexByte([]byte(" \t\r\n"), data[start]) >= 0 {
+			start++
+		}
+		if start == len(data) {
+			return out
+		}
+		doc := document{line: 1 + bytes.Count(data[:start], []byte("\n")), json: true}
+		var raw stdjson.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			var syntax *stdjson.SyntaxError
+			if errors.As(err, &syntax) {
+				doc.line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+			}
+			doc.err = fmt.Errorf("JSON: %w", err)
+			return append(out, doc)
+		}
+		doc.data = raw
+		out = append(out, doc)
+	}
+}
