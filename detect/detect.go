@@ -203,6 +203,8 @@ type Finding struct {
 // Decision is policy's answer for one field or object.
 type Decision struct {
 	Disposition Disposition
+	// Offer is the other answer that an issue offers as a command; empty for none.
+	Offer Disposition
 	// Rule names the rule that matched, its file and place; "no rule matched" has its own name.
 	Rule string
 	// Trace says of each earlier rule why it did not match.
