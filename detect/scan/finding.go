@@ -9,6 +9,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/detect/classify"
+	"holdfast/detect/policy"
 	"holdfast/gitops"
 )
 
@@ -44,17 +45,12 @@ func sum(f *detect.Finding) {
 	f.Writer, f.Reason, f.Sensitive = best.Writer, best.Reason, best.Sensitive
 }
 
-// order of dispositions for the finding as a whole: what needs a person comes first.
-func weight(d detect.Disposition) int {
-	return slices.Index([]detect.Disposition{detect.Ignore, detect.Codify, detect.Revert, detect.AsIssue}, d)
-}
-
 // decide gives the finding the weightiest disposition among its drifting fields, or among all where none
 // drifts, and that field's rule.
 func decide(f *detect.Finding) {
 	f.Disposition, f.Rule = detect.Ignore, ""
 	for _, field := range f.Fields {
-		if field.Drift == f.Drift && (f.Rule == "" || weight(field.Disposition) > weight(f.Disposition)) {
+		if field.Drift == f.Drift && (f.Rule == "" || policy.Strictness(field.Disposition) > policy.Strictness(f.Disposition)) {
 			f.Disposition, f.Rule = field.Disposition, field.Rule
 		}
 	}
@@ -117,15 +113,6 @@ func (m *member) tracks(o gitops.Object) bool {
 	}
 	app, _, ok := strings.Cut(o.Annotations()[t.Annotation], ":")
 	return ok && app == m.app.Name
-}
-
-// engineRemoves says whether the engine takes an undeclared field away by itself once it applies a new
-// revision. Flux does for the managers named here (facts: fluxcd/pkg ssa, manager_apply.go).
-func (m *member) engineRemoves(f detect.Field) bool {
-	if m.app.Engine != gitops.Flux || f.Writer == nil || f.Writer.Subresource != "" {
-		return false
-	}
-	return strings.HasPrefix(f.Writer.Manager, "kubectl") || f.Writer.Manager == "before-first-apply"
 }
 
 func (m *member) ignore() []classify.IgnoreRule { return nil }

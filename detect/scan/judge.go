@@ -18,10 +18,9 @@ import (
 type judge struct {
 	in       Input
 	target   Target
-	facts    *classify.Facts
 	comparer *compare.Comparer
+	snapshot *live.Snapshot
 	live     map[gitops.ObjectID]*gitops.Object
-	unread   []live.Unread
 	// declaredBy counts the members that declare an object, so that what one Application holds is no
 	// orphan of another.
 	declaredBy map[gitops.ObjectID]int
@@ -53,8 +52,10 @@ func (j *judge) member(m *member) detect.Scan {
 	for i := range m.declared {
 		declared := &m.declared[i]
 		out.Objects++
-		if unread, ok := j.unreadReason(declared.ID); ok {
-			out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, unread))
+		if unread, ok := j.snapshot.Why(declared.ID); ok && j.live[declared.ID] == nil {
+			u := j.unknown(m, declared.Object, unreadText(unread))
+			u.ByChoice = unread.ByChoice
+			out.Unknown = append(out.Unknown, u)
 			continue
 		}
 		if finding, ok := j.object(m, declared, head[declared.ID], &out); ok {
@@ -87,7 +88,7 @@ func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
 	}
 	f.ObjectLevel, f.Drift, f.Cause = true, true, detect.CauseNone
 	f.Reason = text + ": strict parsers refuse the file, lenient ones take the last value"
-	j.settleObject(&f, m, nil, nil, policy.Input{})
+	j.settleObject(&f, m)
 	out.Findings = append(out.Findings, f)
 }
 
@@ -98,9 +99,9 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	if live == nil {
 		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
 		f.Declared = declared
-		f.Cause, f.Drift, f.Reason = j.facts.Missing(subject)
+		f.Cause, f.Drift, f.Reason = m.facts.Missing(subject)
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
-		j.settleObject(&f, m, declared, nil, policy.Input{})
+		j.settleObject(&f, m)
 		return f, true
 	}
 	differences, err := j.comparer.Compare(declared.Object, *live, compare.Options{All: j.in.All})
@@ -108,8 +109,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
 		return detect.Finding{}, false
 	}
-	fields := append(j.facts.Fields(subject, differences), j.facts.Switches(subject)...)
-	fields = append(fields, j.pending(m, declared, head, live, differences)...)
+	fields := append(m.facts.Fields(subject, differences), j.pending(m, declared, head, live, differences)...)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	if len(fields) == 0 {
 		return detect.Finding{}, false
@@ -189,28 +189,28 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 	f := j.finding(m, detect.Ref(*o), detect.LiveOnly)
 	f.Live = o
 	subject := classify.Subject{App: m.app, Live: o, History: m.earlier(o.ID), Ignore: m.ignore()}
-	f.Cause, f.Drift, f.Writer, f.Reason = j.facts.Extra(subject)
+	f.Cause, f.Drift, f.Writer, f.Reason = m.facts.Extra(subject)
 	if f.Cause == detect.CauseNone {
 		return f, false
 	}
-	j.settleObject(&f, m, nil, o, policy.Input{EngineRemoves: f.Cause == detect.CauseOrphaned && m.app.Prune})
+	j.settleObject(&f, m)
 	return f, true
 }
 
 // settleObject gives an object-level finding its class, risk, controls and decision.
-func (j *judge) settleObject(f *detect.Finding, m *member, declared *gitops.Declared, live *gitops.Object, in policy.Input) {
-	assessed := assess.Input{Object: f.Object, Live: live, Presence: f.Presence, Tier: m.tier}
-	if declared != nil {
-		assessed.Declared = &declared.Object
+func (j *judge) settleObject(f *detect.Finding, m *member) {
+	assessed := assess.Input{Object: f.Object, Live: f.Live, Presence: f.Presence, Tier: m.tier}
+	if f.Declared != nil {
+		assessed.Declared = &f.Declared.Object
 	}
 	f.Class, f.Risk, f.Sensitive = j.in.Assessor.Object(assessed)
 	if !f.Drift {
-		f.Risk = detect.Low
+		f.Risk = 0
 	}
 	f.Controls = j.in.Assessor.Controls(f.Class, assess.CategoryOf(*f, nil), j.in.Standards)
-	in.Finding, in.Tier, in.Now = *f, m.tier, j.in.Now
-	in.App = m.app
-	d := m.policy.Decide(in)
+	d := m.policy.Decide(policy.Input{
+		Finding: *f, Tier: m.tier, Engine: m.app.Engine, Now: j.in.Now, EngineRemoves: policy.EngineRemoves(m.app, *f, nil),
+	})
 	f.Disposition, f.Rule, f.Trace = d.Disposition, d.Rule, d.Trace
 	f.AfterHeal, f.AllowWide, f.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
 	f.Fingerprint = fingerprint(*f)
@@ -232,7 +232,8 @@ func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Decl
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		d := m.policy.Decide(policy.Input{
-			Finding: *f, Field: field, App: m.app, Tier: m.tier, Now: j.in.Now, EngineRemoves: m.engineRemoves(*field),
+			Finding: *f, Field: field, Engine: m.app.Engine, Tier: m.tier, Now: j.in.Now,
+			EngineRemoves: policy.EngineRemoves(m.app, *f, field),
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
 		field.AfterHeal, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
@@ -248,23 +249,22 @@ func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Decl
 	f.Fingerprint = fingerprint(*f)
 }
 
-// unreadReason says why an object could not be read, when a list or get that covers it failed.
-func (j *judge) unreadReason(id gitops.ObjectID) (unread live.Unread, ok bool) {
-	if j.live[id] != nil {
-		return live.Unread{}, false
-	}
-	for _, u := range j.unread {
-		if u.Covers(id) {
-			return u, true
-		}
-	}
-	return live.Unread{}, false
+func (j *judge) unknown(m *member, o gitops.Object, why string) detect.UnknownObject {
+	return detect.UnknownObject{Cluster: j.target.Name, Application: appName(m.app), Object: detect.Ref(o), Reason: why}
 }
 
-func (j *judge) unknown(m *member, o gitops.Object, why any) detect.UnknownObject {
-	u := detect.UnknownObject{Cluster: j.target.Name, Application: appName(m.app), Object: detect.Ref(o), Reason: fmt.Sprint(why)}
-	if unread, ok := why.(live.Unread); ok {
-		u.ByChoice = unread.ByChoice
+// unreadText says what may not be read, as a person would ask for the right.
+func unreadText(u live.Unread) string {
+	resource := u.Resource
+	if resource == "" {
+		resource = u.Kind
 	}
-	return u
+	if u.Group != "" {
+		resource += "." + u.Group
+	}
+	where := ""
+	if u.Namespace != "" {
+		where = " in namespace " + u.Namespace
+	}
+	return fmt.Sprintf("cannot %s %s%s: %s", u.Verb, resource, where, u.Reason)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"holdfast/detect"
+	"holdfast/detect/classify"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/render"
@@ -28,6 +29,8 @@ type member struct {
 	head       []gitops.Declared
 	headCommit string
 	policy     *policy.Policy
+	// facts are the cluster's, with what this member's policy adds.
+	facts *classify.Facts
 	// reason says why the member is unknown (declared is nil), or what limits it.
 	reason string
 	past   func() []map[gitops.ObjectID]gitops.Object
@@ -38,6 +41,17 @@ func (m *member) state() detect.State {
 		return detect.Unknown
 	}
 	return detect.Rendered
+}
+
+// know takes the cluster's facts and adds the image rewrites that the member's policy names.
+func (m *member) know(shared *classify.Facts) {
+	facts := *shared
+	if m.policy != nil {
+		for _, r := range m.policy.ImageRewrites {
+			facts.ImageRewrites = append(facts.ImageRewrites, classify.ImageRewrite{From: r.From, To: r.To})
+		}
+	}
+	m.facts = &facts
 }
 
 // sources opens each repository once and renders Applications from it.

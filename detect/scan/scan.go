@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"holdfast/detect"
@@ -64,18 +65,17 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	for _, err := range bad {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 	}
-	for _, m := range members {
-		sources.settle(m, snapshot.Namespaced)
-	}
 	facts := classify.NewFacts(snapshot.Objects, in.Rules)
 	facts.Now = in.Now
 	facts.Sensitive = in.Assessor.Sensitive
+	for _, m := range members {
+		m.know(facts)
+	}
 
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
-		in: in, target: target, facts: facts,
-		comparer: compare.New(schemas, in.SecretKey),
-		live:     index(snapshot.Objects), unread: snapshot.Unread,
+		in: in, target: target, comparer: compare.New(schemas, in.SecretKey),
+		snapshot: snapshot, live: index(snapshot.Objects),
 	}
 	judge.claims(members)
 	results := make([]detect.Scan, len(members))
@@ -119,7 +119,7 @@ func applications(target Target, engines *live.Snapshot) ([]gitops.Application, 
 // wanted is what has to be read: everything declared now or applied before, and whatever carries the mark
 // of an Application.
 func wanted(members []*member) live.Wanted {
-	var w live.Wanted
+	w := live.Wanted{Versions: map[gitops.GroupKind]string{}}
 	seen := map[gitops.ObjectID]bool{}
 	add := func(id gitops.ObjectID) {
 		if !seen[id] {
@@ -130,6 +130,7 @@ func wanted(members []*member) live.Wanted {
 	for _, m := range members {
 		for _, d := range m.declared {
 			add(d.ID)
+			w.Versions[d.ID.GroupKind()] = d.APIVersion[strings.IndexByte(d.APIVersion, '/')+1:]
 		}
 		for _, id := range m.app.Inventory {
 			add(id)
@@ -138,6 +139,7 @@ func wanted(members []*member) live.Wanted {
 			w.Selectors = append(w.Selectors, s)
 		}
 	}
+	w.AllKinds = len(w.Selectors) > 0
 	slices.SortFunc(w.IDs, gitops.ObjectID.Compare)
 	return w
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"holdfast/bot"
+	"holdfast/bot/propose"
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+type proposalsJSON struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Proposals  []proposalJSON `json:"proposals"`
+	Skipped    []skippedJSON  `json:"skipped,omitempty"`
+}
+
+type proposalJSON struct {
+	Key         string             `json:"key"`
+	Kind        bot.Kind           `json:"kind"`
+	Disposition detect.Disposition `json:"disposition"`
+	Risk        detect.Risk        `json:"risk,omitzero"`
+	Title       string             `json:"title"`
+	Body        string             `json:"body"`
+	Labels      []string           `json:"labels"`
+	Repo        string             `json:"repo,omitempty"`
+	Branch      string             `json:"branch,omitempty"`
+	Base        string             `json:"base,omitempty"`
+	Findings    []string           `json:"findings"`
+	Files       []fileJSON         `json:"files,omitempty"`
+	Proof       *gitops.Proof      `json:"proof,omitempty"`
+}
+
+type fileJSON struct {
+	Path   string  `json:"path"`
+	Before *string `json:"before,omitempty"`
+	After  *string `json:"after,omitempty"`
+	Diff   string  `json:"diff"`
+}
+
+type skippedJSON struct {
+	Finding string `json:"finding"`
+	Path    string `json:"path,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+func writeProposalsJSON(w io.Writer, proposals []bot.Proposal, skipped []propose.Skipped) error {
+	doc := proposalsJSON{APIVersion: apiVersion, Kind: "Proposals", Proposals: []proposalJSON{}}
+	for _, p := range proposals {
+		one := proposalJSON{
+			Key: p.Key, Kind: p.Kind, Disposition: p.Disposition, Risk: p.Risk, Title: p.Title, Body: p.Body, Labels: p.Labels,
+			Repo: p.Repo, Branch: p.Branch, Base: p.Base, Findings: p.Findings, Proof: p.Proof,
+		}
+		for _, f := range p.Files {
+			one.Files = append(one.Files, fileJSON{Path: f.Path, Before: content(f.Before), After: content(f.After), Diff: f.Diff})
+		}
+		doc.Proposals = append(doc.Proposals, one)
+	}
+	for _, s := range skipped {
+		doc.Skipped = append(doc.Skipped, skippedJSON(s))
+	}
+	return writeJSON(w, doc)
+}
+
+func content(data []byte) *string {
+	if data == nil {
+		return nil
+	}
+	text := string(data)
+	return &text
+}
+
+// writePatch prints one patch of all pull requests for git apply.
+func writePatch(w io.Writer, proposals []bot.Proposal) error {
+	for _, p := range proposals {
+		for _, f := range p.Files {
+			if _, err := io.WriteString(w, f.Diff); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeProposals prints proposals as Markdown, for a terminal and for files alike.
+func writeProposals(w io.Writer, proposals []bot.Proposal, skipped []propose.Skipped) error {
+	for i, p := range proposals {
+		if i > 0 {
+			fmt.Fprint(w, "\n---\n\n")
+		}
+		fmt.Fprintf(w, "# %s\n\n", p.Title)
+		if p.Kind == bot.AsPullRequest {
+			fmt.Fprintf(w, "Pull request from `%s` to `%s`. ", p.Branch, p.Base)
+		} else {
+			fmt.Fprint(w, "Issue. ")
+		}
+		fmt.Fprintf(w, "Labels: %s\n\n%s", strings.Join(p.Labels, ", "), p.Body)
+	}
+	if len(proposals) == 0 {
+		fmt.Fprintln(w, "Nothing to propose: no drift.")
+	}
+	for _, s := range skipped {
+		path := s.Path
+		if path == "" {
+			path = "whole object"
+		}
+		fmt.Fprintf(w, "\nnot placed: finding %s, %s: %s\n", s.Finding, path, s.Reason)
+	}
+	return nil
+}

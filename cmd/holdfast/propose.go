@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/bot"
+	"holdfast/bot/forge"
+	"holdfast/bot/propose"
+	"holdfast/bot/publish"
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+func newProposeCommand(s streams) *cobra.Command {
+	var flags inputFlags
+	var dryRun bool
+	var disposition string
+	outputs := []string{"markdown", "json", "yaml", "patch"}
+	cmd := &cobra.Command{
+		Use:   "propose",
+		Short: "Scan, then open signed pull requests and issues on the forge",
+		Long: `Scans, then makes the forge look as the findings and the policy want: a signed branch and a pull
+request for what is codified or reverted, an issue for each drift. Run again, it updates what it
+opened in place and closes what is settled.
+
+Exit code 0: done. 1: done, and there is drift. 2: an error, or something that could not be assessed.`,
+		Example: `  # look first
+  holdfast propose --dry-run
+  holdfast propose --dry-run -o patch | git apply
+
+  # keep what is live, whatever policy says
+  holdfast propose --disposition codify --config holdfast.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.check(outputs); err != nil {
+				return err
+			}
+			override := detect.Disposition(disposition)
+			if disposition != "" && !slices.Contains([]detect.Disposition{detect.Codify, detect.Revert, detect.AsIssue}, override) {
+				return fmt.Errorf("--disposition %q: want codify, revert or issue", disposition)
+			}
+			session, err := newSession(s, flags)
+			if err != nil {
+				return err
+			}
+			return session.propose(cmd.Context(), override, dryRun)
+		},
+	}
+	flags.register(cmd.Flags(), outputs)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the proposals, change nothing")
+	cmd.Flags().StringVar(&disposition, "disposition", "", "`codify|revert|issue`: instead of what policy says")
+	return cmd
+}
+
+// propose scans, builds the proposals, and shows or publishes them. What signing and the forge need is
+// checked before anything is read, so that nothing is left half-done.
+func (x *session) propose(ctx context.Context, override detect.Disposition, dryRun bool) error {
+	var publisher *publisher
+	if !dryRun {
+		var err error
+		if publisher, err = x.newPublisher(ctx); err != nil {
+			return err
+		}
+	}
+	result, err := x.scan(ctx)
+	if err != nil {
+		return err
+	}
+	proposals, skipped, err := propose.Build(ctx, propose.Input{
+		Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas,
+		Override: override, Now: x.input.Now,
+	})
+	if err != nil {
+		return err
+	}
+	if dryRun {
+		if err := x.writeProposals(proposals, skipped); err != nil {
+			return err
+		}
+		return scanExit(result)
+	}
+	if err := publisher.publish(ctx, result, proposals); err != nil {
+		return exitError{2, err}
+	}
+	return scanExit(result)
+}
+
+func (x *session) writeProposals(proposals []bot.Proposal, skipped []propose.Skipped) error {
+	switch x.flags.output {
+	case "json":
+		return writeProposalsJSON(x.out, proposals, skipped)
+	case "yaml":
+		return writeYAML(x.out, func(w writer) error { return writeProposalsJSON(w, proposals, skipped) })
+	case "patch":
+		return writePatch(x.out, proposals)
+	}
+	return writeProposals(x.out, proposals, skipped)
+}
+
+// proposalSource gives the repository behind an Application at the head of the branch its engine follows.
+func (x *session) proposalSource(ctx context.Context, app gitops.Application) (propose.Source, error) {
+	opened, err := x.sources.get(ctx, app.Source.Repo)
+	if err != nil {
+		return propose.Source{}, err
+	}
+	out := propose.Source{Repo: app.Source.Repo, Base: app.Source.Branch}
+	switch {
+	case opened.git == nil:
+		out.Base = working
+	case app.Source.Branch == "" && app.Kind == "Application":
+		if out.Base, err = opened.git.DefaultBranch(); err != nil {
+			return out, err
+		}
+	case app.Source.Branch == "":
+		out.Reason = fmt.Sprintf("the source of %s follows no branch, so a commit would not reach the cluster", app.ID())
+	}
+	if out.BaseCommit, err = opened.Head(app.Source.Branch); err != nil {
+		return out, err
+	}
+	out.Tree, err = opened.Tree(out.BaseCommit)
+	return out, err
+}
+
+// publisher is a session's way to the forge: signer, repositories, forges by repository URL.
+type publisher struct {
+	session *session
+	commits publish.Commits
+	forges  map[string]forge.Publisher
+}
+
+// publish carries out what Plan decides, a repository at a time, and prints one line an action.
+func (p *publisher) publish(ctx context.Context, result detect.Scan, proposals []bot.Proposal) error {
+	scopes := map[string]bool{}
+	all := true
+	for _, a := range result.Applications {
+		if a.State == detect.Rendered {
+			scopes[bot.ScopeMark(propose.Scope(a.Application))] = true
+		} else {
+			all = false
+		}
+	}
+	scopes[bot.ScopeMark(propose.RootScope)] = all
+	byRepo := map[string][]bot.Proposal{}
+	repos := p.session.repositoriesOf(result)
+	for _, one := range proposals {
+		byRepo[one.Repo] = append(byRepo[one.Repo], one)
+	}
+	var failed []error
+	for _, repo := range repos {
+		target, err := p.forge(ctx, repo)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		var threads []bot.Thread
+		for _, kind := range []bot.Kind{bot.AsPullRequest, bot.AsIssue} {
+			found, err := target.Threads(ctx, kind)
+			if err != nil {
+				return fmt.Errorf("%s: listing the %ss: %w", repo, kind, err)
+			}
+			threads = append(threads, found...)
+		}
+		actions := publish.Plan(byRepo[repo], threads, scopes)
+		for _, o := range publish.Apply(ctx, target, p.commits, actions, p.session.input.Now) {
+			p.session.reportOutcome(o)
+			if o.Err != nil {
+				failed = append(failed, o.Err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
