@@ -83,7 +83,8 @@ func (c *Cluster) addTo(config *clientcmdapi.Config, user User) {
 	config.Contexts[c.Name] = &clientcmdapi.Context{Cluster: c.Name, AuthInfo: who}
 }
 
-// Grant binds a user to a ClusterRole in the whole cluster, for instance Bot to the role that it ships with.
+// Grant binds a user to a ClusterRole in the whole cluster, for instance Bot to the role that it ships with. The
+// roles view, edit and admin are empty unless a controller-manager runs, which aggregates them.
 func (c *Cluster) Grant(t testing.TB, user User, clusterRole string) {
 	t.Helper()
 	if err := c.bind(t.Context(), find(user), clusterRole); err != nil {

@@ -66,8 +66,8 @@ func (c *Cluster) boot(ctx context.Context, etcd string) error {
 		return err
 	}
 	for _, a := range accounts() {
-		if a.role != "" {
-			if err := c.bind(ctx, a, a.role); err != nil {
+		for _, role := range a.roles {
+			if err := c.bind(ctx, a, role); err != nil {
 				return err
 			}
 		}

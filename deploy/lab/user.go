@@ -19,7 +19,7 @@ const (
 	ArgoCD User = "argocd" // Argo CD's application controller, bound to cluster-admin
 	Bot    User = "bot"    // drift-bot of group drift-bots: no rights
 	Alice  User = "alice"  // alice@example.test of group sre, bound to cluster-admin
-	Bob    User = "bob"    // bob@example.test of group developers, bound to edit
+	Bob    User = "bob"    // bob@example.test of group developers: the rules of the role edit, in every namespace
 
 	controllerManager User = "kube-controller-manager"
 	scheduler         User = "kube-scheduler"
@@ -30,12 +30,15 @@ type account struct {
 	user   User
 	name   string   // as in audit entries
 	groups []string // groups beside system:authenticated
-	role   string   // ClusterRole that a lab binds the user to at its start
+	roles  []string // ClusterRoles that a lab binds the user to at its start
 }
 
 func accounts() []account {
+	admin := []string{"cluster-admin"}
+	// The role edit is an aggregate that stays empty without a controller-manager; these two are its parts.
+	edit := []string{"system:aggregate-to-edit", "system:aggregate-to-view"}
 	serviceAccount := func(user User, namespace, name string) account {
-		return account{user: user, name: "system:serviceaccount:" + namespace + ":" + name, role: "cluster-admin",
+		return account{user: user, name: "system:serviceaccount:" + namespace + ":" + name, roles: admin,
 			groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}}
 	}
 	return []account{
@@ -44,8 +47,8 @@ func accounts() []account {
 		serviceAccount(Source, "flux-system", "source-controller"),
 		serviceAccount(ArgoCD, "argocd", "argocd-application-controller"),
 		{user: Bot, name: "drift-bot", groups: []string{"drift-bots"}},
-		{user: Alice, name: "alice@example.test", groups: []string{"sre"}, role: "cluster-admin"},
-		{user: Bob, name: "bob@example.test", groups: []string{"developers"}, role: "edit"},
+		{user: Alice, name: "alice@example.test", groups: []string{"sre"}, roles: admin},
+		{user: Bob, name: "bob@example.test", groups: []string{"developers"}, roles: edit},
 		{user: controllerManager, name: "system:kube-controller-manager", groups: []string{"system:masters"}},
 		{user: scheduler, name: "system:kube-scheduler", groups: []string{"system:masters"}},
 	}
