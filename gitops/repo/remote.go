@@ -1,16 +1,20 @@
 package repo
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/plumbing/transport/file"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -133,6 +137,18 @@ func (r remote) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: run git init there, or scan it as a plain folder", ErrNotRepository)
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return fmt.Errorf("%w: check the URL, and that the credentials may see it", ErrNotFound)
+	}
+	var other *packp.ErrUnexpectedData
+	if errors.As(err, &other) && bytes.Contains(other.Data, []byte("object-format=sha256")) {
+		return errors.New("its objects are named by SHA-256, which is not supported")
+	}
+	if other != nil || errors.Is(err, pktline.ErrInvalidPktLen) {
+		// The data is the server's, often a page of HTML: not for a message.
+		return errors.New("the answer is not Git's protocol: check the URL")
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return fmt.Errorf("it cannot be reached; check the URL and the network: %w", network)
 	}
 	return err
 }
