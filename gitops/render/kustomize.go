@@ -1,0 +1,197 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"holdfast/gitops"
+)
+
+// kustomized builds a folder with kustomize.
+func kustomized(src *source, root string, how gitops.Render, result *Result) error {
+	dir, ok := src.resolve(root)
+	if !ok {
+		return fmt.Errorf("%w: %s is a symbolic link that leaves it", ErrNotFound, root)
+	}
+	m := newMarks()
+	fs := &treeFS{src: src, replaced: map[string][]byte{}, approved: map[string]bool{}, marks: m}
+	w := &walker{fs: fs, marks: m, file: how.File}
+	dir, err := prepare(w, dir, how)
+	if err != nil {
+		return err
+	}
+	w.build = func(dir string) (resmap.ResMap, error) {
+		plain := &treeFS{src: src, replaced: fs.replaced, approved: fs.approved, marks: newMarks()}
+		return build(src.ctx, plain, dir, w.openapi, how.Kustomize.Generate)
+	}
+	units, err := guarded(func() ([]*unit, error) { return w.walk(dir, nil, nil) })
+	if err != nil {
+		return err
+	}
+	built, err := build(src.ctx, fs, dir, w.openapi, how.Kustomize.Generate)
+	if stop := src.stop(); stop != nil {
+		return stop
+	}
+	if err != nil {
+		return err
+	}
+	o := &origins{walker: w, units: units, src: src}
+	return collect(built, o, how, result)
+}
+
+// prepare makes the kustomization of the root when the engine's object adds to it, and gives the folder
+// to build.
+func prepare(w *walker, dir string, how gitops.Render) (string, error) {
+	if w.fs.src.isFile(dir) {
+		// One file: a kustomization of its own, beside it.
+		folder, file := path.Split(dir)
+		folder = path.Clean(cmp.Or(folder, "."))
+		w.fs.replaced[path.Join(folder, kustomizationNames()[0])] = []byte("resources:\n- " + strconv.Quote(file) + "\n")
+		return folder, nil
+	}
+	if !w.fs.src.isDir(dir) {
+		return "", ErrNotFound
+	}
+	return dir, nil
+}
+
+// build runs kustomize. Its OpenAPI schema is global state of the process, so builds take turns.
+func build(ctx context.Context, fs *treeFS, dir string, ownSchema, preload bool) (resmap.ResMap, error) {
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: waiting for other renders: %w", ErrLimit, ctx.Err())
+	}
+	type outcome struct {
+		built resmap.ResMap
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { <-turn }()
+		if ownSchema {
+			// A schema of one kustomization must not colour the next build. Flux loads the built-in
+			// schema beneath it, kubectl does not.
+			openapi.ResetOpenAPI()
+			if preload {
+				_ = openapi.Schema()
+			}
+			defer openapi.ResetOpenAPI()
+		}
+		built, err := guarded(func() (resmap.ResMap, error) {
+			return krusty.MakeKustomizer(&krusty.Options{
+				// The order of `kubectl kustomize`; unlike "legacy" it does not warn of sortOptions.
+				Reorder: krusty.ReorderOptionUnspecified,
+				// The file system holds the repository and nothing else.
+				LoadRestrictions: types.LoadRestrictionsNone,
+				PluginConfig:     types.DisabledPluginConfig(),
+			}).Run(fs, path.Join(mount, dir))
+		})
+		if err != nil {
+			err = explained(err)
+		}
+		done <- outcome{built, err}
+	}()
+	select {
+	case o := <-done:
+		return o.built, o.err
+	case <-ctx.Done():
+		// The build notices at its next read; until then it keeps its turn.
+		return nil, fmt.Errorf("%w: %w", ErrLimit, ctx.Err())
+	}
+}
+
+// turn is held while kustomize runs: it guards the global schema of the kyaml module, which is why it is
+// global itself.
+var turn = make(chan struct{}, 1)
+
+// guarded turns a panic of kustomize, which invalid objects can cause, into an error.
+func guarded[T any](f func() (T, error)) (out T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("kustomize gave up in an unforeseen way (%T); look for malformed objects", r)
+		}
+	}()
+	return f()
+}
+
+var (
+	configPattern = regexp.MustCompile("(?s)with config: `.*`")
+	quotedPattern = regexp.MustCompile(`(?s)\[patch: ".*"\]`)
+	objectPattern = regexp.MustCompile(`(?s)(in object|fix (?:this|the) kustomization file|in) apiVersion:.*`)
+)
+
+// explained makes an error of kustomize readable: paths are those of the repository, and no content of
+// objects or patches, which may be secret, is repeated.
+func explained(err error) error {
+	text := configPattern.ReplaceAllString(err.Error(), "")
+	text = quotedPattern.ReplaceAllString(text, "[inline patch]")
+	text = objectPattern.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, mount+"/", "")
+	text = strings.ReplaceAll(text, mount, ".")
+	if head, _, cut := strings.Cut(text, "\n"); cut {
+		text = head
+	}
+	return errors.New("kustomize: " + strings.TrimSpace(text))
+}
+
+// collect turns kustomize's resources into objects and takes the marks off.
+func collect(built resmap.ResMap, o *origins, how gitops.Render, result *Result) error {
+	for _, res := range built.Resources() {
+		number, err := unmark(res)
+		if err != nil {
+			return err
+		}
+		content, err := content(res)
+		if err != nil {
+			return err
+		}
+		object := gitops.NewObject(content)
+		result.Objects = append(result.Objects, gitops.Declared{Object: object, Origin: o.of(number, object)})
+	}
+	return nil
+}
+
+// unmark takes the mark off and gives its number, or -1.
+func unmark(res *resource.Resource) (int, error) {
+	annotations := res.GetAnnotations()
+	value, ok := annotations[markKey]
+	if !ok {
+		return -1, nil
+	}
+	delete(annotations, markKey)
+	if err := res.SetAnnotations(annotations); err != nil {
+		return -1, fmt.Errorf("%s: annotations cannot be written", res.CurId())
+	}
+	number, err := strconv.Atoi(value)
+	if err != nil {
+		return -1, nil
+	}
+	return number, nil
+}
+
+// content gives a resource as plain JSON values.
+func content(res *resource.Resource) (map[string]any, error) {
+	encoded, err := res.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: it cannot be read as YAML", res.CurId().Kind, res.CurId().Name)
+	}
+	var out map[string]any
+	if err := utiljson.Unmarshal(encoded, &out); err != nil {
+		return nil, fmt.Errorf("%s: %s: it is no JSON object", res.CurId().Kind, res.CurId().Name)
+	}
+	return out, nil
+}

@@ -1,0 +1,149 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"holdfast/gitops"
+)
+
+// plain reads the manifests of a folder, or one file, as they are.
+func plain(src *source, root string, how gitops.Render, result *Result) error {
+	target, ok := src.resolve(root)
+	if !ok {
+		return fmt.Errorf("%w: %s is a symbolic link that leaves it", ErrNotFound, root)
+	}
+	if src.isFile(target) {
+		return plainFile(src, target, true, result)
+	}
+	paths := src.tree.Paths(target)
+	if len(paths) == 0 && target != "." {
+		return ErrNotFound
+	}
+	src.listed(target, how.Recurse)
+	for _, name := range paths {
+		if !manifest(name) || !how.Recurse && path.Dir(name) != target {
+			continue
+		}
+		file, ok := src.resolve(name)
+		if !ok || !src.isFile(file) {
+			if !src.isDir(file) {
+				result.Problems = append(result.Problems, Problem{
+					File: name, Kind: Unreadable, Message: "symbolic link that leads to no file of this repository",
+				})
+			}
+			continue
+		}
+		if err := plainFile(src, file, false, result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func plainFile(src *source, name string, named bool, result *Result) error {
+	data, ok, err := src.read(name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrNotFound
+	}
+	objects, problems := File(name, data)
+	for _, p := range problems {
+		if p.Kind != NoObject || named {
+			result.Problems = append(result.Problems, p)
+		}
+	}
+	result.Objects = append(result.Objects, objects...)
+	return nil
+}
+
+// File reads the manifests of one file: many documents, lists, JSON. IDs are as written. Documents that
+// hold no object give a NoObject problem; an empty document gives none.
+func File(name string, data []byte) ([]gitops.Declared, []Problem) {
+	values, problems := decode(name, data)
+	var objects []gitops.Declared
+	for _, doc := range values {
+		if doc.value == nil {
+			continue
+		}
+		found, complaint := objectsOf(doc.value)
+		if complaint != "" {
+			problems = append(problems, Problem{
+				File: name, Line: doc.line, Document: doc.document, Kind: NoObject, Message: complaint,
+			})
+		}
+		for _, f := range found {
+			object := gitops.NewObject(f.content)
+			if object.ID.Name == "" {
+				problems = append(problems, Problem{
+					File: name, Line: doc.line, Document: doc.document, Kind: NoName, Object: object.ID,
+					Message: fmt.Sprintf("%s without metadata.name: what it becomes in the cluster cannot be told", object.ID.Kind),
+				})
+				continue
+			}
+			objects = append(objects, gitops.Declared{Object: object, Origin: gitops.Origin{
+				File: name, Document: doc.document, Item: f.item, Written: object.ID,
+			}})
+		}
+		for _, d := range doc.twice {
+			p := Problem{
+				File: name, Line: d.line, Document: doc.document, Kind: DuplicateKey,
+				Message: fmt.Sprintf("key %q stands twice in one mapping; the later one counts here, kustomize refuses the file", d.key),
+			}
+			if len(found) == 1 {
+				p.Object = gitops.NewObject(found[0].content).ID
+			}
+			problems = append(problems, p)
+		}
+	}
+	return objects, problems
+}
+
+// item is an object of a document: the document itself (item -1) or an entry of its list.
+type item struct {
+	item    int
+	content map[string]any
+}
+
+// objectsOf opens lists: any kind that ends in List and has items. Entries of a typed list may leave out
+// what the list's kind says. complaint says why something is no object.
+func objectsOf(value any) (found []item, complaint string) {
+	content, ok := value.(map[string]any)
+	if !ok {
+		return nil, "no Kubernetes object: not a mapping"
+	}
+	apiVersion, _ := content["apiVersion"].(string)
+	kind, _ := content["kind"].(string)
+	if apiVersion == "" || kind == "" {
+		return nil, "no Kubernetes object: apiVersion or kind is missing"
+	}
+	if strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") {
+		return nil, "a kustomization, which is no object of a cluster"
+	}
+	items, isList := content["items"].([]any)
+	if !strings.HasSuffix(kind, "List") || !isList && content["items"] != nil {
+		return []item{{item: -1, content: content}}, ""
+	}
+	if _, there := content["items"]; !there && kind != "List" {
+		return []item{{item: -1, content: content}}, ""
+	}
+	for i, entry := range items {
+		if m, ok := entry.(map[string]any); ok && kind != "List" && m["kind"] == nil {
+			m["kind"] = strings.TrimSuffix(kind, "List")
+			if m["apiVersion"] == nil {
+				m["apiVersion"] = apiVersion
+			}
+		}
+		inner, wrong := objectsOf(entry)
+		if wrong != "" {
+			complaint = fmt.Sprintf("items[%d]: %s", i, wrong)
+		}
+		for _, f := range inner {
+			found = append(found, item{item: i, content: f.content})
+		}
+	}
+	return found, complaint
+}
