@@ -1,0 +1,205 @@
+package classify
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// Autoscalers holds, by target, what scales it. An API group is part of the target's identity; a version
+// is not.
+type Autoscalers map[gitops.ObjectID][]Autoscaler
+
+// Autoscaler is one HorizontalPodAutoscaler, ScaledObject, Rollout or Canary that sets its target's
+// replicas.
+type Autoscaler struct {
+	ID gitops.ObjectID
+	// Min and Max bound what it sets. Exactly lists counts that it may set outside of them.
+	Min, Max int64
+	Exactly  []int64
+	// Writers are the field managers that it writes with.
+	Writers []string
+	// Cause is autoscaler, or controller for a Rollout or Canary that takes over the target's pods.
+	Cause detect.Cause
+	// Paused says that a mark holds it at a count or where it stands.
+	Paused bool
+}
+
+// allows says whether the autoscaler may have set this count.
+func (a Autoscaler) allows(count int64) bool {
+	for _, n := range a.Exactly {
+		if n == count {
+			return true
+		}
+	}
+	return a.Min <= count && count <= a.Max
+}
+
+func (a Autoscalers) add(object gitops.Object) {
+	spec, _ := object.Content["spec"].(map[string]any)
+	if spec == nil {
+		return
+	}
+	switch object.ID.GroupKind() {
+	case gitops.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
+		a.put(object.ID, target(spec["scaleTargetRef"], "", object.ID.Namespace), Autoscaler{
+			Min: integer(spec["minReplicas"], 1), Max: integer(spec["maxReplicas"], 0),
+			Writers: []string{"kube-controller-manager"}, Cause: detect.CauseAutoscaler,
+		})
+	case gitops.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}:
+		a.put(object.ID, target(spec["scaleTargetRef"], "apps/v1/Deployment", object.ID.Namespace), scaledObject(object, spec))
+	case gitops.GroupKind{Group: "argoproj.io", Kind: "Rollout"}:
+		// A Rollout that runs a Deployment's template scales that Deployment down
+		// (argoproj/argo-rollouts pkg/apis/rollouts/v1alpha1, workloadRef.scaleDown).
+		a.put(object.ID, target(spec["workloadRef"], "", object.ID.Namespace), Autoscaler{
+			Min: 0, Max: 0, Writers: []string{"rollouts-controller"}, Cause: detect.CauseController,
+		})
+	case gitops.GroupKind{Group: "flagger.app", Kind: "Canary"}:
+		// Flagger keeps the target at 0 and runs a -primary copy (fluxcd/flagger pkg/canary).
+		a.put(object.ID, target(spec["targetRef"], "", object.ID.Namespace), Autoscaler{
+			Min: 0, Max: 0, Writers: []string{"flagger"}, Cause: detect.CauseController,
+		})
+	}
+}
+
+func (a Autoscalers) put(id, target gitops.ObjectID, scaler Autoscaler) {
+	if target.Name == "" {
+		return
+	}
+	scaler.ID = id
+	a[target] = append(a[target], scaler)
+}
+
+// scaledObject reads KEDA's bounds: idle, minimum (0 by default), maximum (100 by default), and the pause
+// annotations (kedacore/keda apis/keda/v1alpha1/scaledobject_types.go).
+func scaledObject(object gitops.Object, spec map[string]any) Autoscaler {
+	s := Autoscaler{
+		Min: integer(spec["minReplicaCount"], 0), Max: integer(spec["maxReplicaCount"], 100),
+		Writers: []string{"keda", "keda-operator", "kube-controller-manager"}, Cause: detect.CauseAutoscaler,
+	}
+	if idle, ok := number(spec["idleReplicaCount"]); ok {
+		s.Exactly = append(s.Exactly, int64(idle))
+	}
+	marks := object.Annotations()
+	if text, ok := marks["autoscaling.keda.sh/paused-replicas"]; ok {
+		var count int64
+		if _, err := fmt.Sscan(text, &count); err == nil {
+			s.Paused, s.Min, s.Max, s.Exactly = true, count, count, nil
+		}
+	} else if strings.EqualFold(marks["autoscaling.keda.sh/paused"], "true") {
+		s.Paused = true
+	}
+	return s
+}
+
+// target reads a reference to an object of the same namespace. Fallback is group/version/kind for what the
+// reference leaves out.
+func target(v any, fallback, namespace string) gitops.ObjectID {
+	ref, _ := v.(map[string]any)
+	name, _ := ref["name"].(string)
+	apiVersion, _ := ref["apiVersion"].(string)
+	kind, _ := ref["kind"].(string)
+	if at := strings.LastIndex(fallback, "/"); at > 0 {
+		if kind == "" {
+			kind = fallback[at+1:]
+		}
+		if apiVersion == "" {
+			apiVersion = fallback[:at]
+		}
+	}
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		group = ""
+	}
+	return gitops.ObjectID{Group: group, Kind: kind, Namespace: namespace, Name: name}
+}
+
+func integer(v any, otherwise int64) int64 {
+	if n, ok := number(v); ok {
+		return int64(n)
+	}
+	return otherwise
+}
+
+// isReplicas says whether the difference is the replica count of something that can be scaled.
+func isReplicas(s *situation) bool {
+	if !s.Path.Equal(gitops.Path{gitops.Field("spec"), gitops.Field("replicas")}) {
+		return false
+	}
+	switch s.about.Live.ID.Kind {
+	case "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Rollout", "DeploymentConfig":
+		return true
+	}
+	return len(s.facts.Autoscalers[s.about.Live.ID]) > 0
+}
+
+// scaler finds what explains the live count: it targets the object, the count lies within its bounds, and
+// the field is its own or nobody's. Writing the scale subresource leaves an entry in managedFields only
+// where the field had an owner, so an unowned count is inferred.
+func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
+	if !isReplicas(s) || !s.Live.Set {
+		return Autoscaler{}, detect.Writer{}, false
+	}
+	count, ok := number(s.Live.V)
+	if !ok {
+		return Autoscaler{}, detect.Writer{}, false
+	}
+	for _, a := range s.facts.Autoscalers[s.about.Live.ID] {
+		if !a.allows(int64(count)) {
+			continue
+		}
+		for _, owner := range s.Owners {
+			if anyGlob(a.Writers, owner.Manager) && (owner.Subresource == "scale" || owner.Subresource == "") {
+				owner.Confidence = detect.ByManager
+				return a, owner, true
+			}
+		}
+		if len(s.tools) == 0 && len(s.controllers) == 0 {
+			return a, detect.Writer{Confidence: detect.Inferred}, true
+		}
+	}
+	return Autoscaler{}, detect.Writer{}, false
+}
+
+func isAutoscaled(s *situation) bool {
+	_, _, ok := scaler(s)
+	return ok
+}
+
+func byAutoscaler(s *situation) verdict {
+	a, writer, _ := scaler(s)
+	reason := fmt.Sprintf("%s %s targets it, and %v lies within %d to %d.", a.ID.Kind, a.ID.Name, s.Live.V, a.Min, a.Max)
+	if a.Paused {
+		reason = fmt.Sprintf("%s %s targets it and is paused; act on the pause, not on the count.", a.ID.Kind, a.ID.Name)
+	}
+	if s.Git.Set {
+		reason += " Git names a count as well: take replicas out of Git, and hand the field over first, or it drops to 1 for a moment."
+	}
+	return verdict{a.Cause, false, &writer, reason}
+}
+
+// isFreeReplicas: a count that no autoscaler explains and that nobody, or only the API server's own
+// bookkeeping, owns up to. kubectl scale leaves no entry where replicas had no owner.
+func isFreeReplicas(s *situation) bool {
+	return isReplicas(s) && s.Live.Set && len(s.tools) == 0 && (s.unowned() || len(s.controllers) > 0)
+}
+
+func replicasByHand(s *situation) verdict {
+	reason := "No autoscaler targets it."
+	for _, a := range s.facts.Autoscalers[s.about.Live.ID] {
+		reason = fmt.Sprintf("%s %s targets it, but %v lies outside %d to %d.", a.ID.Kind, a.ID.Name, s.Live.V, a.Min, a.Max)
+	}
+	writer := unresolved()
+	if len(s.controllers) > 0 {
+		writer = &s.controllers[0]
+	}
+	switch {
+	case s.added():
+		reason += " Git leaves the count to its default, and scaling by hand leaves no owner where there was none."
+	case s.unowned():
+		return verdict{detect.CauseUnknown, true, writer, reason + " Nobody owns the declared count: its ownership was stripped."}
+	}
+	return verdict{detect.CauseManual, true, writer, reason}
+}

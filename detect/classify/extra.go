@@ -1,0 +1,290 @@
+package classify
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// neighbours holds what live objects say about others.
+type neighbours struct {
+	// claims are the claim templates of StatefulSets: namespace/template-set.
+	claims map[string]string
+	// labels are the key=value pairs that some live object carries, for tracking labels only.
+	labels map[string]bool
+	// namespaces holds the annotations of Namespaces.
+	namespaces map[string]map[string]string
+	// rollouts holds the names that Rollouts and Canaries route through: namespace/kind/name to the owner.
+	routed map[string]gitops.ObjectID
+}
+
+func newNeighbours() neighbours {
+	return neighbours{claims: map[string]string{}, labels: map[string]bool{},
+		namespaces: map[string]map[string]string{}, routed: map[string]gitops.ObjectID{}}
+}
+
+func (n *neighbours) add(object gitops.Object) {
+	for key, value := range object.Labels() {
+		if strings.Contains(key, ".toolkit.fluxcd.io/") || key == "app.kubernetes.io/instance" {
+			n.labels[key+"="+value] = true
+		}
+	}
+	spec, _ := object.Content["spec"].(map[string]any)
+	switch object.ID.GroupKind() {
+	case gitops.GroupKind{Kind: "Namespace"}:
+		n.namespaces[object.ID.Name] = object.Annotations()
+	case gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		for _, template := range mappings(spec["volumeClaimTemplates"]) {
+			metadata, _ := template["metadata"].(map[string]any)
+			if name, ok := metadata["name"].(string); ok {
+				n.claims[object.ID.Namespace+"/"+name+"-"+object.ID.Name] = object.ID.Name
+			}
+		}
+	case gitops.GroupKind{Group: "argoproj.io", Kind: "Rollout"}, gitops.GroupKind{Group: "flagger.app", Kind: "Canary"}:
+		n.addRouted(object.ID, spec)
+	}
+}
+
+// addRouted notes every object that a Rollout's strategy, or a Canary, names: Services, VirtualServices,
+// routes and Ingresses. The key of a reference tells its kind.
+func (n *neighbours) addRouted(id gitops.ObjectID, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if name, ok := value.(string); ok && (strings.HasSuffix(key, "Service") || strings.HasSuffix(key, "Ingress") ||
+				key == "name" || key == "httpRoute" || key == "tcpRoute") {
+				n.routed[id.Namespace+"/"+name] = id
+			}
+			n.addRouted(id, value)
+		}
+	case []any:
+		for _, item := range v {
+			n.addRouted(id, item)
+		}
+	}
+}
+
+// Extra says what a live object is that Git does not declare: an orphan that the engine made and Git has
+// dropped, a stray that somebody made, or an object that a controller makes. Only the first, a stray under
+// the engine's tracking mark, and what opens access or isolation are drift.
+func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
+	live := *s.Live
+	entries := managedEntries(live)
+	maker := f.maker(s.App, entries)
+
+	if why := f.systemObject(live); why != "" {
+		return detect.CauseController, false, maker.writer, why
+	}
+	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && opensAccess(live)) {
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
+	}
+	if set, ok := f.fromTemplate(live); ok {
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("The StatefulSet %s made it from a claim template; it holds data.", set)
+	}
+
+	mark := f.trackingMark(s)
+	switch {
+	case mark == markOfAnother:
+		return detect.CauseController, false, maker.writer, "Its tracking mark was copied from another object, which the mark names."
+	case maker.engine && (mark == markOurs || f.inventoried(s)):
+		return detect.CauseOrphaned, true, maker.writer, "The engine made it for this Application and Git declares it no more."
+	case f.inventoried(s):
+		return detect.CauseOrphaned, true, maker.writer, "The engine lists it in its inventory and Git declares it no more."
+	case mark == markOurs && maker.tool:
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s made it: the engine does not list it, and Git never declared it.", maker.writer.Manager)
+	case mark == markOurs && maker.writer == nil:
+		return detect.CauseUnknown, true, unresolved(), "It carries this Application's tracking mark, and nothing says who made it."
+	case mark == markOurs:
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it and copied the labels of its parent.", maker.writer.Manager)
+	}
+
+	for _, c := range f.Rules.children {
+		if anyKind(c.Objects, live.ID) && (len(c.Marks) == 0 || marked(c.Marks, live)) && !maker.tool {
+			return detect.CauseController, false, maker.writer, c.Reason
+		}
+	}
+	switch {
+	case maker.tool && opensAccess(live):
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it by hand, and such an object changes who may do what.", maker.writer.Manager)
+	case maker.tool:
+		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
+	case maker.writer != nil:
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it; no engine ever managed it.", maker.writer.Manager)
+	}
+	return detect.CauseUnknown, false, unresolved(), "Nothing says who made it, and no engine ever managed it."
+}
+
+// made says who made a live object: the oldest entry in managedFields that is no subresource.
+type made struct {
+	writer       *detect.Writer
+	engine, tool bool
+}
+
+func (f *Facts) maker(app gitops.Application, entries []entry) made {
+	var m made
+	for _, e := range entries {
+		if isEngine(app, e.Writer) {
+			m.engine = true
+		}
+		if e.Subresource == "" && (m.writer == nil || !e.Time.IsZero() && e.Time.Before(m.writer.Time)) {
+			w := e.Writer
+			m.writer = &w
+		}
+	}
+	if m.writer != nil && !isEngine(app, *m.writer) {
+		who := f.Rules.who(m.writer.Manager)
+		m.tool = who == actorTool || who == actorEngine && !m.engine
+	}
+	return m
+}
+
+// systemObject names the objects that every namespace or cluster gets from the control plane.
+func (f *Facts) systemObject(live gitops.Object) string {
+	switch id := live.ID; {
+	case id.Group == "" && id.Kind == "ConfigMap" && id.Name == "kube-root-ca.crt":
+		return "The control plane puts its root certificate into every namespace."
+	case id.Group == "" && id.Kind == "ConfigMap" && id.Name == "openshift-service-ca.crt":
+		return "OpenShift puts its service certificate into every namespace."
+	case id.Group == "" && id.Kind == "ServiceAccount" && id.Name == "default":
+		return "The control plane makes a default service account in every namespace."
+	case id.Group == "" && id.Kind == "Service" && id.Namespace == "default" && id.Name == "kubernetes":
+		return "The control plane makes the Service of its own API."
+	case id.Group == "" && (id.Kind == "Event" || id.Kind == "Endpoints") || id.Kind == "Lease" && id.Group == "coordination.k8s.io",
+		id.Kind == "Event" && id.Group == "events.k8s.io", id.Kind == "EndpointSlice" && id.Group == "discovery.k8s.io":
+		return "Controllers make objects of this kind by themselves."
+	}
+	return ""
+}
+
+// fromTemplate recognises the claims of a StatefulSet: template-set-ordinal, without an owner reference
+// unless the set asks for one (k8s.io docs, StatefulSet, persistentVolumeClaimRetentionPolicy).
+func (f *Facts) fromTemplate(live gitops.Object) (string, bool) {
+	if live.ID.Kind != "PersistentVolumeClaim" {
+		return "", false
+	}
+	at := strings.LastIndex(live.ID.Name, "-")
+	if at < 0 || strings.Trim(live.ID.Name[at+1:], "0123456789") != "" || at == len(live.ID.Name)-1 {
+		return "", false
+	}
+	set, ok := f.neighbours.claims[live.ID.Namespace+"/"+live.ID.Name[:at]]
+	return set, ok
+}
+
+type trackingMark int
+
+const (
+	markNone trackingMark = iota
+	markOurs
+	markOfAnother
+)
+
+// trackingMark reads the marks that tell the Application's objects. An annotation names application and
+// object, so a copied one gives itself away; a label does not.
+func (f *Facts) trackingMark(s Subject) trackingMark {
+	if key := s.App.Tracking.Annotation; key != "" {
+		if value, ok := s.Live.Annotations()[key]; ok {
+			app, rest, _ := strings.Cut(value, ":")
+			id := s.Live.ID
+			switch {
+			case rest != fmt.Sprintf("%s/%s:%s/%s", id.Group, id.Kind, id.Namespace, id.Name):
+				return markOfAnother
+			case app == s.App.Name || app == s.App.Namespace+"_"+s.App.Name:
+				return markOurs
+			}
+			return markNone
+		}
+	}
+	if len(s.App.Tracking.Labels) == 0 {
+		return markNone
+	}
+	have := s.Live.Labels()
+	for key, want := range s.App.Tracking.Labels {
+		if have[key] != want {
+			return markNone
+		}
+	}
+	return markOurs
+}
+
+// opensAccess tells the kinds that people make to get past a control: bindings, webhooks, network
+// policies, and workloads with a hold on the node.
+func opensAccess(live gitops.Object) bool {
+	switch id := live.ID; id.Group {
+	case "rbac.authorization.k8s.io":
+		return id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding"
+	case "admissionregistration.k8s.io":
+		return true
+	case "networking.k8s.io":
+		return id.Kind == "NetworkPolicy"
+	}
+	return privileged(live.Content["spec"], 0)
+}
+
+// privileged looks for a privileged container, a host namespace or a host path anywhere in a pod template.
+func privileged(v any, depth int) bool {
+	if depth > 12 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			switch key {
+			case "privileged", "hostNetwork", "hostPID", "hostIPC":
+				if value == true {
+					return true
+				}
+			case "hostPath":
+				if _, isMap := value.(map[string]any); isMap {
+					return true
+				}
+			}
+			if privileged(value, depth+1) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if privileged(item, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Missing says why a declared object is not in the cluster.
+func (f *Facts) Missing(s Subject) (cause detect.Cause, drift bool, reason string) {
+	declared := s.Declared.Object
+	marks := declared.Annotations()
+	for _, key := range []string{"helm.sh/hook", "argocd.argoproj.io/hook"} {
+		if value, ok := marks[key]; ok && value != "Skip" {
+			return detect.CauseController, false, "It is a hook (" + key + "): it runs at a sync and need not stay."
+		}
+	}
+	if s.App.Engine != gitops.None && s.App.Source.Applied == "" && s.App.Source.Repo != "" {
+		return detect.CausePending, false, "The engine has not applied this Application yet."
+	}
+	spec, _ := declared.Content["spec"].(map[string]any)
+	if declared.ID.Group == "batch" && declared.ID.Kind == "Job" && spec["ttlSecondsAfterFinished"] != nil {
+		return detect.CauseController, false, "The Job asks to be removed once it has finished (ttlSecondsAfterFinished)."
+	}
+	if value := marks[createOnceKey]; strings.EqualFold(value, "Ignore") {
+		return detect.CausePending, false, "Git tells the engine to leave it alone (" + createOnceKey + ": " + value + ")."
+	}
+	reason = "Git declares it and the cluster does not have it. A deletion leaves no trace in the cluster."
+	if s.App.Suspended {
+		reason += " The Application is suspended, so the engine does not bring it back."
+	}
+	return detect.CauseMissing, true, reason
+}
+
+func sortOptOuts(list []optOut) {
+	slices.SortFunc(list, func(a, b optOut) int { return cmp.Compare(a.path.String(), b.path.String()) })
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

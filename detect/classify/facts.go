@@ -1,0 +1,97 @@
+// Package classify says why a live field differs from Git, or why an object stands on one side only, and
+// who wrote it. It is the decision table of value and owners: compare gives the values and the field
+// managers, this package adds what is known of the cluster around the object (autoscalers, admission,
+// policies), of known legitimate writers (rules/*.yaml) and of the engine. It does no I/O and reads no clock.
+//
+// Two rules stand above the rest. A field manager's name is chosen by the client, so a name alone never
+// excuses a sensitive field. And what cannot be known is said to be unknown, never guessed.
+package classify
+
+import (
+	"slices"
+	"time"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// Facts is what is known around one cluster. It is built once a scan, and read by many goroutines.
+type Facts struct {
+	Autoscalers Autoscalers
+	Admission   Admission
+	Rules       *Rules
+	// ImageRewrites are admission rewrites of images that the policy names.
+	ImageRewrites []ImageRewrite
+	// Sensitive says whether a field is never excused by a name alone. Nil treats every field so.
+	Sensitive func(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) bool
+	// Now is the time of the scan; zero when it does not matter.
+	Now time.Time
+
+	neighbours neighbours
+	table      []row
+}
+
+// ImageRewrite is an admission rewrite of image names: a prefix From in Git arrives as To.
+type ImageRewrite struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Subject is one object of one Application, as Git declares it and as it lives. Either may be nil.
+type Subject struct {
+	App      gitops.Application
+	Declared *gitops.Declared
+	Live     *gitops.Object
+	// History gives older declared forms of the object, newest first. It is called only when an answer
+	// depends on it, and may be nil.
+	History func() []gitops.Object
+	// Ignore are the engine's own ignore rules that hold for the Application.
+	Ignore []IgnoreRule
+}
+
+// NewFacts indexes the live objects of a cluster. Objects of any kind may be passed; those that say
+// nothing about others are skipped.
+func NewFacts(objects []gitops.Object, rules *Rules) *Facts {
+	f := &Facts{Rules: rules, Autoscalers: Autoscalers{}, table: decisionTable(), neighbours: newNeighbours()}
+	for _, object := range objects {
+		f.Autoscalers.add(object)
+		f.Admission.add(object)
+		f.neighbours.add(object)
+	}
+	return f
+}
+
+// Fields gives each difference its cause, writer and reason, and whether it is drift. Both sides of the
+// subject must be there. The order is that of diffs. Differences in marks that turn off an engine's
+// correction are left to Switches: the two answers together are whole, and no path is in both.
+func (f *Facts) Fields(s Subject, diffs []detect.Difference) []detect.Field {
+	if len(diffs) == 0 {
+		return nil
+	}
+	about := f.about(s)
+	switches := f.Switches(s)
+	fields := make([]detect.Field, 0, len(diffs))
+	for _, diff := range diffs {
+		if !slices.ContainsFunc(switches, func(sw detect.Field) bool { return sw.Path.Equal(diff.Path) }) {
+			fields = append(fields, f.field(about, diff))
+		}
+	}
+	return fields
+}
+
+// field applies the first row of the table that matches.
+func (f *Facts) field(about *about, diff detect.Difference) detect.Field {
+	s := f.situation(about, diff)
+	out := detect.Field{
+		Path: diff.Path, Git: diff.Git, Live: diff.Live, Differs: diff.Differs,
+		Kind: diff.Kind, Masked: diff.Masked, Sensitive: s.sensitive,
+	}
+	for _, row := range f.table {
+		if row.when(s) {
+			v := row.then(s)
+			out.Cause, out.Drift, out.Writer, out.Reason = v.cause, v.drift, v.writer, v.reason
+			break
+		}
+	}
+	return about.applyIgnore(out, diff)
+}

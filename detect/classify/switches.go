@@ -1,0 +1,165 @@
+package classify
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// Switches gives the opt-outs on the live object that Git does not carry: marks by which an engine stops
+// correcting the object, and a tracking mark of the Application that is gone or names another. Each is
+// drift and sensitive. Flagger sets such marks on the objects that it makes; those are none.
+func (f *Facts) Switches(s Subject) []detect.Field {
+	if s.Live == nil {
+		return nil
+	}
+	var out []detect.Field
+	for _, found := range f.optOuts(s) {
+		field := detect.Field{
+			Path: found.path, Git: found.git, Live: gitops.Present(found.value), Differs: true, Drift: true,
+			Cause: detect.CauseManual, Sensitive: true, Kind: detect.Added, Reason: found.what,
+		}
+		if found.git.Set {
+			field.Kind = detect.Changed
+		}
+		if len(found.owners) > 0 {
+			field.Writer = &found.owners[0]
+		} else {
+			field.Cause, field.Writer = detect.CauseUnknown, unresolved()
+		}
+		out = append(out, field)
+	}
+	if s.Declared != nil {
+		out = append(out, f.lostTracking(s)...)
+	}
+	return out
+}
+
+// optOut is one switch found on a live object.
+type optOut struct {
+	path   gitops.Path
+	git    gitops.Value
+	value  string
+	what   string
+	owners []detect.Writer
+}
+
+func (f *Facts) optOuts(s Subject) []optOut {
+	metadata, _ := s.Live.Content["metadata"].(map[string]any)
+	var out []optOut
+	for _, set := range []string{"annotations", "labels"} {
+		marks, _ := metadata[set].(map[string]any)
+		for key, raw := range marks {
+			value, _ := raw.(string)
+			sw, ok := f.switchFor(key, value, set == "labels")
+			if !ok {
+				continue
+			}
+			path := gitops.Path{gitops.Field("metadata"), gitops.Field(set), gitops.Field(key)}
+			var git gitops.Value
+			if s.Declared != nil {
+				git = gitops.Lookup(s.Declared.Content, path)
+			}
+			if git.V == value || ownedBy(*s.Live, []kinds{{Group: "flagger.app", Kinds: []string{"Canary"}}}) {
+				continue
+			}
+			out = append(out, optOut{path, git, value, sw.What, markOwners(*s.Live, set, key)})
+		}
+	}
+	sortOptOuts(out)
+	return out
+}
+
+func (f *Facts) switchFor(key, value string, label bool) (Switch, bool) {
+	for _, sw := range f.Rules.switches {
+		if sw.Key != key || label && !sw.Labels {
+			continue
+		}
+		for _, want := range sw.Values {
+			if gitops.Glob(strings.ToLower(want), strings.ToLower(value)) {
+				return sw, true
+			}
+		}
+	}
+	return Switch{}, false
+}
+
+// lostTracking finds a tracking label that the engine sets on every object it applies and that this one
+// has lost, or that names another Application. It speaks only where the engine lists the object as its own
+// and other live objects carry the label: else it may never have been set.
+func (f *Facts) lostTracking(s Subject) []detect.Field {
+	if !f.inventoried(s) {
+		return nil
+	}
+	var out []detect.Field
+	live := s.Live.Labels()
+	for _, key := range sortedKeys(s.App.Tracking.Labels) {
+		want := s.App.Tracking.Labels[key]
+		have, there := live[key]
+		if have == want && there || !f.neighbours.labels[key+"="+want] {
+			continue
+		}
+		field := detect.Field{
+			Path: gitops.Path{gitops.Field("metadata"), gitops.Field("labels"), gitops.Field(key)},
+			Git:  gitops.Present(want), Differs: true, Drift: true, Cause: detect.CauseManual, Sensitive: true,
+			Kind: detect.Removed, Writer: unresolved(),
+			Reason: "The engine's tracking label is gone, so the object may leave its control. The engine sets it at each apply.",
+		}
+		if there {
+			field.Kind, field.Live = detect.Changed, gitops.Present(have)
+			field.Reason = fmt.Sprintf("The engine's tracking label names %q, not this Application.", have)
+			if owners := markOwners(*s.Live, "labels", key); len(owners) > 0 {
+				field.Writer = &owners[0]
+			}
+		}
+		out = append(out, field)
+	}
+	return out
+}
+
+func (f *Facts) inventoried(s Subject) bool {
+	for _, id := range s.App.Inventory {
+		if id == s.Live.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// liveSwitch and declaredSwitch name the opt-out that explains why the engine did not correct the object.
+func (s *situation) liveSwitch() (string, bool) {
+	for _, found := range s.facts.optOuts(s.Subject) {
+		return found.what + " It stands on the live object and not in Git.", true
+	}
+	return "", false
+}
+
+func (s *situation) switchWriter() *detect.Writer {
+	for _, found := range s.facts.optOuts(s.Subject) {
+		if len(found.owners) > 0 {
+			return &found.owners[0]
+		}
+	}
+	return unresolved()
+}
+
+func (s *situation) declaredSwitch() (string, bool) {
+	for _, set := range []map[string]string{s.Declared.Annotations(), s.Declared.Labels()} {
+		for _, key := range sortedKeys(set) {
+			value := set[key]
+			if strings.EqualFold(key, createOnceKey) && strings.EqualFold(value, "IfNotPresent") {
+				return "Git asks to create it once and leave it alone (" + key + ": " + value + ").", true
+			}
+			if sw, ok := s.facts.switchFor(key, value, false); ok {
+				return "Git itself turns the correction off: " + sw.What, true
+			}
+		}
+	}
+	return "", false
+}
+
+// createOnceKey is Flux's apply policy (fluxcd/kustomize-controller docs/spec/v1/kustomizations.md). It
+// creates once only as the declared object has it.
+const createOnceKey = "kustomize.toolkit.fluxcd.io/ssa"

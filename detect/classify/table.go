@@ -1,0 +1,215 @@
+package classify
+
+import (
+	"fmt"
+
+	"holdfast/detect"
+)
+
+// verdict is the answer of one row.
+type verdict struct {
+	cause  detect.Cause
+	drift  bool
+	writer *detect.Writer
+	reason string
+}
+
+// row is one line of the decision table: the first whose condition holds gives the verdict.
+type row struct {
+	name string
+	when func(*situation) bool
+	then func(*situation) verdict
+}
+
+// decisionTable is value x owners, top down. Every row reads the situation only; the last matches always.
+// The engine's ignore rules are laid over the answer afterwards: they end drift and keep the cause.
+func decisionTable() []row {
+	return []row{
+		// The value is the same, or Git does not mean it to be set.
+		{"no difference in meaning", func(s *situation) bool { return !s.Differs }, sameMeaning},
+
+		// What Git asks for can never arrive, whoever owns what is there.
+		{"the schema does not know the field", func(s *situation) bool { return s.Kind == detect.UnknownField },
+			func(*situation) verdict {
+				return verdict{detect.CauseAPI, true, nil, "The API server's schema does not know this field: it drops it, so Git can never be reached. Correct Git."}
+			}},
+		{"merge keys repeat in the list", func(s *situation) bool { return s.Kind == detect.RepeatedKeys },
+			func(*situation) verdict {
+				return verdict{detect.CauseAPI, true, nil, "Entries of this list repeat their merge key, so no apply brings Git's list into the cluster. Correct Git."}
+			}},
+
+		// A known controller or autoscaler: its field, its name, its shape, its precondition.
+		{"an image rewrite that the policy names", isNamedRewrite, func(*situation) verdict {
+			return verdict{detect.CauseAdmission, false, nil, "The policy names this image rewrite: admission puts the mirror's name in place of Git's."}
+		}},
+		{"replicas within an autoscaler's bounds", isAutoscaled, byAutoscaler},
+		{"a known mutator", func(s *situation) bool { return s.mutator != nil }, byMutator},
+		{"replicas without an autoscaler that explains them", isFreeReplicas, replicasByHand},
+
+		// A person or a tool is among the owners.
+		{"left over from before the engine's first apply", isLeftover, leftover},
+		{"a person or tool changed a declared field", func(s *situation) bool { return s.changed() && len(s.tools) > 0 }, byTool("changed")},
+		{"a person or tool added a field", func(s *situation) bool { return s.added() && len(s.tools) > 0 }, byTool("added")},
+
+		// A controller outside its rules: the name alone explains nothing.
+		{"a controller wrote a field outside its rules", func(s *situation) bool { return s.Live.Set && len(s.controllers) > 0 }, byStrangeController},
+
+		// The API server folded the ownership away.
+		{"ownership was folded away", func(s *situation) bool { return s.Live.Set && len(s.bookkeeping) > 0 }, byBookkeeping},
+
+		// Git has it, live has not.
+		{"a declared field is gone", (*situation).removed, goneField},
+
+		// Only the engine owns a value that is not Git's.
+		{"the field cannot be changed", func(s *situation) bool {
+			return s.changed() && s.onlyEngine() && s.facts.Rules.isImmutable(*s.about.Live, s.Path)
+		}, func(*situation) verdict {
+			return verdict{detect.CauseAPI, true, nil, "The API server refuses to change this field of an existing object, so Git can only be reached by making the object anew."}
+		}},
+		{"the engine did not correct it", func(s *situation) bool { return s.changed() && s.onlyEngine() && s.equalsOlder() }, notCorrected},
+		{"the engine left it over", func(s *situation) bool { return s.added() && len(s.engine) > 0 }, leftByEngine},
+		{"admission changed what the engine wrote", func(s *situation) bool { return s.changed() && s.onlyEngine() && s.admissible() }, byAdmission},
+		{"a sensitive field under the engine's name", func(s *situation) bool { return s.changed() && s.onlyEngine() }, func(s *situation) verdict {
+			return verdict{detect.CauseUnknown, true, unresolved(), "Only the engine owns the field, yet it does not hold Git's value, no earlier revision did, and no webhook or policy on this cluster matches the object. A field manager's name can be borrowed."}
+		}},
+
+		// Nobody owns it.
+		{"a declared field without an owner", func(s *situation) bool { return s.changed() && s.unowned() }, stripped},
+		{"admission added an undeclared field", func(s *situation) bool { return s.added() && s.unowned() && s.admissible() }, byAdmission},
+		{"a sensitive field without an owner", func(s *situation) bool { return s.added() && s.unowned() }, func(s *situation) verdict {
+			return verdict{detect.CauseUnknown, true, unresolved(), "Nobody owns this sensitive field and no webhook or policy on this cluster could have set it: its owner may have been stripped from managedFields."}
+		}},
+
+		{"nothing else explains it", func(*situation) bool { return true }, func(s *situation) verdict {
+			return verdict{detect.CauseUnknown, true, unresolved(), "No rule explains this difference."}
+		}},
+	}
+}
+
+// sameMeaning covers what compare lists on request only.
+func sameMeaning(s *situation) verdict {
+	reason := "It means the same as Git's value."
+	switch s.Kind {
+	case detect.Spelling:
+		reason = "The API server spells the same value in another way."
+	case detect.Defaulted:
+		reason = "Git leaves the field to its default, and live holds the default."
+	case detect.ServerSet:
+		reason = "The API server sets this field by itself."
+	case detect.Reordered:
+		reason = "The same entries in another order, which has no meaning here."
+	}
+	return verdict{detect.CauseAPI, false, nil, reason}
+}
+
+func byMutator(s *situation) verdict {
+	writer := s.mutatorWriter
+	return verdict{s.mutator.Cause, s.mutator.Drift, &writer, fmt.Sprintf("%s (%s, rule %s)", s.mutator.Reason, s.mutator.Component, s.mutator.ID)}
+}
+
+// byTool is drift by whoever of the people and tools among the owners wrote last.
+func byTool(what string) func(*situation) verdict {
+	return func(s *situation) verdict {
+		writer := s.tools[0]
+		reason := fmt.Sprintf("%s %s it past Git.", writer.Manager, what)
+		switch {
+		case s.borrowsName(writer):
+			reason = fmt.Sprintf("It was %s past Git under the engine's name %s, but by %s, which this engine does not use: the name is borrowed.", what, writer.Manager, writer.Operation)
+		case s.Kind == detect.Reordered:
+			reason = fmt.Sprintf("%s put the entries in another order, and order has a meaning here.", writer.Manager)
+		case s.facts.Rules.who(writer.Manager) == actorEngine:
+			reason = fmt.Sprintf("%s, another GitOps engine, writes this field: two authorities for one setting.", writer.Manager)
+		case len(s.tools) > 1:
+			reason = fmt.Sprintf("%s %s it past Git; %s hold the same value.", writer.Manager, what, named(s.tools[1:]))
+		}
+		return verdict{detect.CauseManual, true, &writer, reason}
+	}
+}
+
+// byStrangeController: a controller's name on a field that is not its business. On a declared or sensitive
+// field that is drift like any other; elsewhere too, for a name is chosen by the client.
+func byStrangeController(s *situation) verdict {
+	writer := s.controllers[0]
+	return verdict{detect.CauseManual, true, &writer, fmt.Sprintf(
+		"%s wrote it, but no rule makes this field its business: a manager's name is chosen by the client and proves nothing.", writer.Manager)}
+}
+
+func byBookkeeping(s *situation) verdict {
+	writer := s.bookkeeping[0]
+	writer.Confidence = detect.Unresolved
+	if s.added() {
+		if why, ok := s.declaredOlder(); ok {
+			return verdict{detect.CauseOrphaned, true, &writer, fmt.Sprintf("Left over: %s, and Git does no more.", why)}
+		}
+	}
+	if writer.Manager == beforeFirstApply && s.added() {
+		return verdict{detect.CauseOrphaned, true, &writer, "It was there before the first server-side apply, and Git does not declare it."}
+	}
+	for _, m := range s.App.Managers {
+		if m.Operation != "Apply" {
+			return verdict{detect.CauseUnknown, true, &writer, fmt.Sprintf("Its owner was folded into %s; that may have been the engine or anybody else.", writer.Manager)}
+		}
+	}
+	return verdict{detect.CauseManual, true, &writer, fmt.Sprintf("An Update wrote it past the engine; who did was folded into %s.", writer.Manager)}
+}
+
+func goneField(s *situation) verdict {
+	reason := "Git declares it and it was removed from the live object. A removal leaves no trace in managedFields."
+	if sw, ok := s.liveSwitch(); ok {
+		reason += " " + sw
+	}
+	return verdict{detect.CauseManual, true, unresolved(), reason}
+}
+
+// notCorrected: the engine applied an older revision's value and never this one. The reason says what keeps
+// it from doing so, as far as the objects tell.
+func notCorrected(s *situation) verdict {
+	const what = "Live holds what an earlier revision declared, and the engine did not correct it: "
+	if why, ok := s.declaredSwitch(); ok {
+		return verdict{detect.CausePending, false, nil, what + why}
+	}
+	if why, ok := s.liveSwitch(); ok {
+		writer := s.switchWriter()
+		return verdict{detect.CauseManual, true, writer, what + why}
+	}
+	switch {
+	case s.App.Suspended:
+		return verdict{detect.CausePending, true, nil, what + "the Application is suspended."}
+	case s.App.Message != "" && !s.App.Ready:
+		return verdict{detect.CausePending, true, nil, what + "its last apply did not succeed or was partial."}
+	}
+	return verdict{detect.CausePending, true, nil, what + "an ignore rule or a partial apply may be the cause; nothing on the object says so."}
+}
+
+func leftByEngine(s *situation) verdict {
+	writer := s.engine[0]
+	reason := "The engine wrote it in an earlier revision and did not remove it when it left Git."
+	if why, ok := s.declaredOlder(); ok {
+		reason = "The engine left it over: " + why + ", and Git does no more."
+	}
+	return verdict{detect.CauseOrphaned, true, &writer, reason}
+}
+
+// admissible says whether admission may explain a value that has no other explanation: something on this
+// cluster mutates such objects, or the field is one that is not worth a suspicion.
+func (s *situation) admissible() bool {
+	return !s.sensitive || s.facts.Admission.Mutates(*s.about.Live) != ""
+}
+
+func byAdmission(s *situation) verdict {
+	writer := &detect.Writer{Confidence: detect.Inferred}
+	if name := s.facts.Admission.Mutates(*s.about.Live); name != "" {
+		return verdict{detect.CauseAdmission, false, writer, fmt.Sprintf("No person owns it, and %s mutates such objects on this cluster.", name)}
+	}
+	return verdict{detect.CauseAdmission, false, writer, "Nobody but the engine owns it, as with values that admission sets; the field is not sensitive."}
+}
+
+func stripped(s *situation) verdict {
+	reason := "Nobody owns this declared field, though whoever changed it must have: its ownership was stripped from managedFields."
+	if !s.managed {
+		reason = "The object has no managedFields: they were cleared, or the dump was taken without --show-managed-fields. Who changed it cannot be told."
+	}
+	return verdict{detect.CauseUnknown, true, unresolved(), reason}
+}
+
+func unresolved() *detect.Writer { return &detect.Writer{Confidence: detect.Unresolved} }
