@@ -67,6 +67,9 @@ type Source struct {
 type Render struct {
 	// Kustomize holds what the engine adds to the folder's own kustomization. Nil renders plain YAML.
 	Kustomize *Kustomize
+	// Detect leaves it to the folder: with a kustomization file it is built, without one it is plain. It is
+	// settled, and unset, when the folder is first read.
+	Detect bool
 	// Recurse reads sub-folders of a plain folder too.
 	Recurse bool
 	// Namespace is given to namespaced objects that name none.

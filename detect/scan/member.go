@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"holdfast/detect/classify"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/flux"
 	"holdfast/gitops/render"
 )
 
@@ -107,6 +109,10 @@ func (s *sources) member(ctx context.Context, app gitops.Application, tier detec
 		return m
 	}
 	m.app.Source.Applied = commit
+	if err := m.settle(commit); err != nil {
+		m.reason = err.Error()
+		return m
+	}
 	env := render.Env{Namespaced: namespaced}
 	result, err := renderAt(ctx, m, commit, env)
 	if err != nil {
@@ -117,6 +123,33 @@ func (s *sources) member(ctx context.Context, app gitops.Application, tier detec
 	s.pending(ctx, m, env)
 	m.past = sync.OnceValue(func() []map[gitops.ObjectID]gitops.Object { return past(ctx, m, env) })
 	return m
+}
+
+// settle completes the Application with what only the tree tells: whether a plain folder has a
+// kustomization, and where the engine's own object stands in Git.
+func (m *member) settle(commit string) error {
+	tree, err := m.repo.Tree(commit)
+	if err != nil {
+		return err
+	}
+	if m.app.Render.Detect {
+		m.app.Render.Detect = false
+		for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+			if _, ok := tree.Read(path.Join(m.app.Source.Path, name)); ok {
+				m.app.Render.Kustomize = &gitops.Kustomize{}
+			}
+		}
+	}
+	if m.app.Engine == gitops.Flux && m.app.Render.File == "" {
+		declared, _ := flux.InTree(tree)
+		for _, d := range declared {
+			if d.Kind == m.app.Kind && d.Namespace == m.app.Namespace && d.Name == m.app.Name && d.Source.Path == m.app.Source.Path {
+				m.app.Render.File, m.app.Render.Document = d.Render.File, d.Render.Document
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // revision is what the engine applied, or what the caller asks for.

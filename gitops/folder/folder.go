@@ -54,7 +54,7 @@ func Decode(data []byte) (gitops.Application, error) {
 	app := gitops.Application{
 		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Kind: Kind, Ready: true,
 		Source: gitops.Source{Repo: d.Spec.Repo, Path: path.Clean(d.Spec.Path), Branch: d.Spec.Branch, Kind: "Git"},
-		Render: gitops.Render{Namespace: d.Spec.Namespace},
+		Render: gitops.Render{Namespace: d.Spec.Namespace, Detect: d.Spec.Kustomize == nil && d.Spec.Plain == nil},
 	}
 	switch {
 	case d.Metadata.Name == "":

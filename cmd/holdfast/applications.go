@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"holdfast/detect/live"
+	"holdfast/gitops"
+	"holdfast/gitops/flux"
+	"holdfast/gitops/folder"
+)
+
+// engineManagers are the field managers of the known engines: whoever describes a folder by --path alone has
+// applied it with one of them, or names the manager with --manager.
+// Sources: fluxcd/kustomize-controller, fluxcd/helm-controller, argoproj/argo-cd common/common.go.
+func engineManagers() []gitops.Manager {
+	return []gitops.Manager{
+		{Name: "kustomize-controller", Operation: "Apply"}, {Name: "helm-controller"},
+		{Name: "argocd-controller"}, {Name: "argocd-application-controller", Operation: "Update"},
+	}
+}
+
+// applications gives what --application and --path describe.
+func (x *session) applications() ([]gitops.Application, error) {
+	if x.flags.path != "" {
+		clean := path.Clean(filepath.ToSlash(x.flags.path))
+		app := gitops.Application{
+			Name: path.Base(clean), Kind: folder.Kind, Engine: gitops.None, Ready: true,
+			Source: gitops.Source{Path: clean, Kind: "Git"}, Managers: engineManagers(),
+			Render: gitops.Render{Detect: true},
+		}
+		if clean == "." {
+			app.Name = filepath.Base(absolute(x.sources.fallback))
+		}
+		if len(x.flags.managers) > 0 {
+			app.Managers = nil
+			for _, name := range x.flags.managers {
+				app.Managers = append(app.Managers, gitops.Manager{Name: name})
+			}
+		}
+		return []gitops.Application{app}, nil
+	}
+	var out []gitops.Application
+	var engines []gitops.Object
+	for _, file := range x.flags.applications {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--application: %w", err)
+		}
+		snapshot, err := live.Dump([]string{file})
+		if err != nil {
+			return nil, fmt.Errorf("--application %s: %w", file, err)
+		}
+		known := false
+		for _, o := range snapshot.Objects {
+			if folder.Is(o) {
+				if len(snapshot.Objects) > 1 {
+					return nil, fmt.Errorf("--application %s: a holdfast/v1 Application stands in a file of its own", file)
+				}
+				app, err := folder.Decode(data)
+				if err != nil {
+					return nil, fmt.Errorf("--application %s: %w", file, err)
+				}
+				out, known = append(out, app), true
+			}
+			if o.ID.Group == "kustomize.toolkit.fluxcd.io" {
+				known = true
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("--application %s: holds no Kustomization of Flux and no holdfast/v1 Application", file)
+		}
+		engines = append(engines, snapshot.Objects...)
+	}
+	apps, problems := flux.Decode("", engines)
+	for _, p := range problems {
+		return nil, fmt.Errorf("--application: %s", p.Message)
+	}
+	return append(out, apps...), nil
+}

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"holdfast/bot/publish"
+	"holdfast/cmd/holdfast/config"
+	"holdfast/detect"
+	"holdfast/detect/assess"
+	"holdfast/detect/classify"
+	"holdfast/detect/live"
+	"holdfast/detect/policy"
+	"holdfast/detect/scan"
+	"holdfast/gitops"
+	"holdfast/gitops/flux"
+	"holdfast/gitops/render"
+	"holdfast/gitops/typed"
+)
+
+// policyFile is where a repository keeps its policy unless the configuration says otherwise.
+const policyFile = ".holdfast.yaml"
+
+// session is one run of a command: its flags and configuration, made into the inputs of the pipelines.
+type session struct {
+	flags   inputFlags
+	config  *config.Config
+	out     io.Writer
+	streams streams
+	sources *sources
+	input   scan.Input
+	targets []scan.Target
+	// scopes tells the scope of a kind, once clusters have been read.
+	namespaced func(gitops.GroupKind) (bool, bool)
+}
+
+// newSession checks everything that can be checked before a cluster or repository is read.
+func newSession(s streams, flags inputFlags) (*session, error) {
+	x := &session{flags: flags, out: s.out, streams: s}
+	var err error
+	if x.config, err = loadConfig(flags.config); err != nil {
+		return nil, err
+	}
+	if x.sources, err = newSources(flags.git, x.config); err != nil {
+		return nil, err
+	}
+	if x.input, err = x.scanInput(); err != nil {
+		return nil, err
+	}
+	given, err := x.applications()
+	if err != nil {
+		return nil, err
+	}
+	if x.targets, err = x.newTargets(given); err != nil {
+		return nil, err
+	}
+	x.input.Targets = x.targets
+	return x, nil
+}
+
+func loadConfig(file string) (*config.Config, error) {
+	if file == "" {
+		if _, err := os.Stat("holdfast.yaml"); err != nil {
+			return &config.Config{}, nil
+		}
+		file = "holdfast.yaml"
+	}
+	return config.Load(file)
+}
+
+func (x *session) scanInput() (scan.Input, error) {
+	in := scan.Input{
+		Revision: x.flags.revision, Standards: x.flags.standards, All: x.flags.all, Now: x.streams.now(),
+		Open: func(ctx context.Context, url string) (scan.Repository, error) {
+			opened, err := x.sources.get(ctx, url)
+			if err != nil {
+				return nil, err
+			}
+			return opened, nil
+		},
+		Bound:    x.bound,
+		Progress: x.progress,
+	}
+	if len(in.Standards) == 0 {
+		in.Standards = x.config.Standards
+	}
+	in.SecretKey = make([]byte, 32)
+	if _, err := rand.Read(in.SecretKey); err != nil {
+		return in, fmt.Errorf("making a key for comparing Secrets: %w", err)
+	}
+	var err error
+	if in.Schemas, err = typed.Builtin(); err != nil {
+		return in, err
+	}
+	if in.Rules, err = classify.LoadRules(); err != nil {
+		return in, err
+	}
+	if in.Assessor, err = assess.New(); err != nil {
+		return in, err
+	}
+	in.Policy, err = x.policies()
+	return in, err
+}
+
+// policies gives what finds an Application's policy: the file of --policy, the one in the repository, or
+// the built-in policy of the tier; always under the server's floor.
+func (x *session) policies() (func(gitops.Application, detect.Tier, gitops.Tree) (*policy.Policy, error), error) {
+	var fixed *policy.Policy
+	if file := x.flags.policy; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--policy: %w", err)
+		}
+		if fixed, err = policy.Decode(file, data); err != nil {
+			return nil, err
+		}
+	}
+	return func(app gitops.Application, tier detect.Tier, tree gitops.Tree) (*policy.Policy, error) {
+		p := fixed
+		if p == nil {
+			name := policyFile
+			if r := x.config.Repository(app.Source.Repo); r != nil && r.Policy != "" {
+				name = r.Policy
+			}
+			if data, ok := tree.Read(name); ok {
+				var err error
+				if p, err = policy.Decode(name, data); err != nil {
+					return nil, err
+				}
+			} else {
+				p = policy.Builtin(tier)
+			}
+		}
+		return p.Under(x.config.Floor), nil
+	}, nil
+}
+
+// bound holds Applications to the repositories that the configuration binds to their cluster and namespace.
+// Without a configuration, or with --git, the person who runs the command has chosen.
+func (x *session) bound(app gitops.Application) (ok bool, reason string) {
+	if len(x.config.Repositories) == 0 || len(x.flags.git) > 0 {
+		return true, ""
+	}
+	return x.config.Bindings().Allows(app.Source.Repo, app.Cluster, app.Namespace)
+}
+
+// newTargets gives the clusters to read: the dump, else those of the flags, else those of the
+// configuration, else the current context.
+func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) {
+	tier, err := detect.ParseTier(orDefault(x.flags.tier, string(x.config.Tier)))
+	if err != nil {
+		return nil, err
+	}
+	only := x.flags.path != "" || len(x.flags.applications) > 0
+	if len(x.flags.live) > 0 {
+		snapshot, err := live.Dump(x.flags.live)
+		if err != nil {
+			return nil, err
+		}
+		name := "dump"
+		if len(x.config.Clusters) == 1 {
+			name = x.config.Clusters[0].Name
+		}
+		x.namespaced = snapshot.Namespaced
+		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot}, Applications: given, OnlyGiven: only}}, nil
+	}
+	var targets []scan.Target
+	for _, c := range x.clusters() {
+		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{options: live.Options{
+			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, string(c.Secrets))),
+			UserAgent: "holdfast/" + version,
+		}}}
+		if x.flags.tier == "" && c.Tier != "" {
+			target.Tier = c.Tier
+		}
+		targets = append(targets, target)
+	}
+	return targets, nil
+}
+
+// clusters gives the clusters that flags or configuration name. An empty one is the current context.
+func (x *session) clusters() []config.Cluster {
+	if len(x.flags.contexts) == 0 && x.flags.kubeconfig == "" && len(x.config.Clusters) > 0 {
+		return x.config.Clusters
+	}
+	contexts := x.flags.contexts
+	if len(contexts) == 0 {
+		contexts = []string{""}
+	}
+	var out []config.Cluster
+	for _, name := range contexts {
+		c := config.Cluster{Kubeconfig: x.flags.kubeconfig, Context: name}
+		if i := slices.IndexFunc(x.config.Clusters, func(k config.Cluster) bool { return k.Name == name && name != "" }); i >= 0 {
+			c = x.config.Clusters[i]
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// dump is a cluster that was dumped to files: it gives all it has, whatever is wanted.
+type dump struct{ snapshot *live.Snapshot }
+
+func (d dump) EngineObjects(context.Context) (*live.Snapshot, error)     { return d.snapshot, nil }
+func (d dump) Read(context.Context, live.Wanted) (*live.Snapshot, error) { return d.snapshot, nil }
+
+// lazyCluster connects when it is first read, so that bad flags are told before.
+type lazyCluster struct {
+	options live.Options
+	cluster *live.Cluster
+}
+
+func (l *lazyCluster) connect(ctx context.Context) error {
+	if l.cluster != nil {
+		return nil
+	}
+	var err error
+	l.cluster, err = live.Connect(ctx, l.options)
+	return err
+}
+
+func (l *lazyCluster) EngineObjects(ctx context.Context) (*live.Snapshot, error) {
+	if err := l.connect(ctx); err != nil {
+		return nil, err
+	}
+	return l.cluster.EngineObjects(ctx)
+}
+
+func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, error) {
+	if err := l.connect(ctx); err != nil {
+		return nil, err
+	}
+	return l.cluster.Read(ctx, w)
+}
+
+// render renders an Application from a tree, for proposals.
+func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
+	return render.Render(ctx, tree, app.Source.Path, app.Render, render.Env{Namespaced: x.namespaced})
+}
+
+// fleet gives the Applications that may read a repository's tree: those that were scanned, then those that
+// the tree itself declares, for clusters that are not read.
+func (x *session) fleet(result detect.Scan) func(gitops.Tree, string) []gitops.Application {
+	return func(tree gitops.Tree, repo string) []gitops.Application {
+		var out []gitops.Application
+		for _, a := range result.Applications {
+			if a.Application.Source.Repo == repo {
+				out = append(out, a.Application)
+			}
+		}
+		declared, _ := flux.InTree(tree)
+		for _, d := range declared {
+			if !slices.ContainsFunc(out, func(a gitops.Application) bool {
+				return a.Kind == d.Kind && a.Namespace == d.Namespace && a.Name == d.Name && a.Source.Path == d.Source.Path
+			}) {
+				out = append(out, d)
+			}
+		}
+		return out
+	}
+}
+
+// repositoriesOf lists the repositories of a scan's Applications, each once.
+func (x *session) repositoriesOf(result detect.Scan) []string {
+	var out []string
+	for _, a := range result.Applications {
+		if url := a.Application.Source.Repo; !slices.Contains(out, url) {
+			out = append(out, url)
+		}
+	}
+	return out
+}
+
+// progress shows one line on a terminal, replaced by the next; the empty one removes it.
+func (x *session) progress(message string) {
+	if x.streams.progress {
+		fmt.Fprintf(x.streams.err, "\r\x1b[K%s", message)
+	}
+}
+
+func (x *session) reportOutcome(o publish.Outcome) {
+	name := string(o.Action.Proposal.Kind)
+	title := o.Action.Proposal.Title
+	if title == "" {
+		name, title = string(o.Thread.Kind), o.Thread.Title
+	}
+	verb := string(o.Action.Verb)
+	if o.Err != nil {
+		verb = "failed"
+	}
+	fmt.Fprintf(x.out, "%-11s %-12s %s  %s", verb, name, title, o.Action.Reason)
+	if o.Thread.URL != "" {
+		fmt.Fprintf(x.out, "  %s", o.Thread.URL)
+	}
+	fmt.Fprintln(x.out)
+}
+
+func orDefault(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
