@@ -47,7 +47,7 @@ func (c *Cluster) startKwok(ctx context.Context, nodes int) error {
 	})
 }
 
-// The status makes room for pods; kwok fills in the rest.
+// Its room for pods comes from kwok, which fills in a status without limits that matter.
 const kwokNode = `---
 apiVersion: v1
 kind: Node
