@@ -17,10 +17,17 @@ import (
 const namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {tier: web}}}"
 
 func TestClusters(t *testing.T) {
-	l := Start(t, Options{Clusters: 2, Audit: true})
+	shared := Shared{Options: Options{Clusters: 2, Audit: true}}
+	t.Cleanup(shared.stop)
+	l := shared.Get(t)
 	first, second := l.Clusters[0], l.Clusters[1]
 	first.Apply(t, Engine, "kustomize-controller", namespace)
 
+	t.Run("a shared lab starts once", func(t *testing.T) {
+		if shared.Get(t) != l {
+			t.Error("the second test got another lab than the first")
+		}
+	})
 	t.Run("clusters share nothing", func(t *testing.T) {
 		if _, err := second.Exec(t.Context(), Admin, "", "get", "namespace", "shop"); err == nil || !strings.Contains(err.Error(), "NotFound") {
 			t.Errorf("namespace of the first cluster in the second: %v", err)

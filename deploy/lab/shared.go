@@ -25,11 +25,14 @@ type Shared struct {
 
 // Run runs the tests, stops the lab if one was started, and returns the exit code.
 func (s *Shared) Run(m *testing.M) int {
-	code := m.Run()
+	defer s.stop()
+	return m.Run()
+}
+
+func (s *Shared) stop() {
 	if s.lab != nil {
 		s.lab.Stop()
 	}
-	return code
 }
 
 // Get returns the lab. It skips the test under -short and fails it when the lab cannot start.
