@@ -1,0 +1,69 @@
+package compare
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	"holdfast/gitops"
+)
+
+// sameVersion brings the declared object to the version that live was read at, or both to a later one. The
+// error says that no conversion is known; the objects are then compared as they are.
+func (c *Comparer) sameVersion(declared, live gitops.Object) (git, current gitops.Object, err error) {
+	if declared.APIVersion == live.APIVersion {
+		return declared, live, nil
+	}
+	if live.ID.Group == "autoscaling" && live.ID.Kind == "HorizontalPodAutoscaler" {
+		return autoscalerV2(declared), autoscalerV2(live), nil
+	}
+	return declared, live, fmt.Errorf("Git declares %s and the object was read as %s: read it at Git's version", declared.APIVersion, live.APIVersion)
+}
+
+// autoscalerV2 converts an autoscaling/v1 object as the API server does
+// (kubernetes/pkg/apis/autoscaling/v1/conversion.go).
+func autoscalerV2(o gitops.Object) gitops.Object {
+	if o.APIVersion != "autoscaling/v1" {
+		return o
+	}
+	content := maps.Clone(o.Content)
+	content["apiVersion"] = "autoscaling/v2"
+	spec, _ := content["spec"].(map[string]any)
+	if percent, ok := spec["targetCPUUtilizationPercentage"]; ok {
+		spec = maps.Clone(spec)
+		delete(spec, "targetCPUUtilizationPercentage")
+		if percent != nil {
+			spec["metrics"] = []any{map[string]any{"type": "Resource", "resource": map[string]any{
+				"name":   "cpu",
+				"target": map[string]any{"type": "Utilization", "averageUtilization": percent},
+			}}}
+		}
+		content["spec"] = spec
+	}
+	o.APIVersion, o.Content = "autoscaling/v2", content
+	return o
+}
+
+// foldStringData gives a Secret as the API server stores it: stringData written over data.
+func foldStringData(content map[string]any) map[string]any {
+	raw, there := content["stringData"]
+	if !there {
+		return content
+	}
+	out := maps.Clone(content)
+	delete(out, "stringData")
+	plain, _ := raw.(map[string]any)
+	old, _ := content["data"].(map[string]any)
+	data := maps.Clone(old)
+	if data == nil && len(plain) > 0 {
+		data = make(map[string]any, len(plain))
+	}
+	for key, value := range plain {
+		text, _ := value.(string) // null is the empty string to the server
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	if data != nil {
+		out["data"] = data
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package typed
+
+import (
+	"errors"
+	"regexp"
+)
+
+func (s *Schemas) addCRD(content map[string]any) error {
+	spec, _ := content["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	group, _ := spec["group"].(string)
+	kind, _ := names["kind"].(string)
+	versions, _ := spec["versions"].([]any)
+	if group == "" || kind == "" || len(versions) == 0 {
+		return errors.New("spec names no group, kind or version")
+	}
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if name == "" {
+			return errors.New("spec.versions has an entry without a name")
+		}
+		wrapper, _ := version["schema"].(map[string]any)
+		schema, _ := wrapper["openAPIV3Schema"].(map[string]any)
+		if schema == nil {
+			schema = map[string]any{preserve: true}
+		}
+		s.crds[group+"/"+name+" "+kind] = &lazyType{schema: schema}
+	}
+	return nil
+}
+
+const preserve = "x-kubernetes-preserve-unknown-fields"
+
+// fromOpenAPI compiles the structural schema of a custom resource
+// (kubernetes.io/docs, Extend the Kubernetes API with CustomResourceDefinitions).
+func fromOpenAPI(schema map[string]any) *Type {
+	if is(schema, "x-kubernetes-int-or-string") {
+		if pattern, _ := schema["pattern"].(string); isQuantityPattern(pattern) {
+			return &Type{Kind: Scalar, Format: Quantity}
+		}
+		return &Type{Kind: Scalar, Format: IntOrString}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	additional, hasAdditional := schema["additionalProperties"].(map[string]any)
+	switch kind, _ := schema["type"].(string); {
+	case kind == "array":
+		return listFromOpenAPI(schema)
+	case kind == "object" && len(properties) == 0 && hasAdditional:
+		return &Type{Kind: Map, Custom: true, Elem: fromOpenAPI(additional), Atomic: schema["x-kubernetes-map-type"] == "atomic"}
+	case kind == "object" || len(properties) > 0:
+		return structFromOpenAPI(schema, properties)
+	case kind == "string":
+		return &Type{Kind: Scalar, Format: stringFormat(schema)}
+	case kind == "integer", kind == "number", kind == "boolean":
+		return &Type{Kind: Scalar}
+	}
+	return anything
+}
+
+func structFromOpenAPI(schema, properties map[string]any) *Type {
+	t := &Type{Kind: Struct, Custom: true, fields: make(map[string]*Field, len(properties)), Atomic: schema["x-kubernetes-map-type"] == "atomic"}
+	anyKey, _ := schema["additionalProperties"].(bool)
+	t.Open = is(schema, preserve) || is(schema, "x-kubernetes-embedded-resource") || anyKey
+	if len(properties) == 0 && t.Open {
+		return anything
+	}
+	for name, raw := range properties {
+		property, _ := raw.(map[string]any)
+		f := &Field{Name: name, Type: fromOpenAPI(property)}
+		if value, ok := property["default"]; ok {
+			f.defaults = []rule{{value: value}}
+		}
+		t.fields[name] = f
+	}
+	return t
+}
+
+func listFromOpenAPI(schema map[string]any) *Type {
+	items, _ := schema["items"].(map[string]any)
+	t := &Type{Kind: List, Custom: true, Elem: fromOpenAPI(items)}
+	switch schema["x-kubernetes-list-type"] {
+	case "set":
+		t.List, t.Unordered = SetList, true
+	case "map":
+		keys, _ := schema["x-kubernetes-list-map-keys"].([]any)
+		for _, key := range keys {
+			if name, ok := key.(string); ok {
+				t.Keys = append(t.Keys, name)
+			}
+		}
+		if len(t.Keys) > 0 {
+			t.List, t.Unordered = KeyedList, true
+		}
+	}
+	return t
+}
+
+func is(schema map[string]any, flag string) bool {
+	on, _ := schema[flag].(bool)
+	return on
+}
+
+// durationPattern is how Flux's and other schemas ask for a Go duration that carries no format.
+var durationPattern = regexp.MustCompile(`^\^\(\[0-9\]\+\(\\\.\[0-9\]\+\)\?\((?:ns|us|µs|ms|s|m|h|\|)+\)\)\+\$$`)
+
+func stringFormat(schema map[string]any) Format {
+	pattern, _ := schema["pattern"].(string)
+	switch format, _ := schema["format"].(string); {
+	case format == "date-time":
+		return Time
+	case format == "byte":
+		return Bytes
+	case format == "duration", durationPattern.MatchString(pattern):
+		return Duration
+	case isQuantityPattern(pattern):
+		return Quantity
+	}
+	return Plain
+}
+
+// isQuantityPattern knows the pattern that controller-gen writes for a resource.Quantity.
+func isQuantityPattern(pattern string) bool {
+	const written = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+	return pattern == written
+}
