@@ -29,6 +29,8 @@ type Application struct {
 	Inventory []ObjectID
 	// Interval is how often the engine corrects; 0 when unknown.
 	Interval time.Duration
+	// Ignore are the fields that the engine was told to leave alone (Flux spec.ignore).
+	Ignore []IgnoreRule
 	// Suspended says that the engine neither applies nor corrects, and Reason why.
 	Suspended bool
 	// Prune says that the engine deletes what leaves Git.
@@ -36,6 +38,14 @@ type Application struct {
 	// Ready is the engine's own word on its last apply; Message is that word's text.
 	Ready   bool
 	Message string
+}
+
+// IgnoreRule names fields, as JSON pointers, that the engine neither compares nor applies on the objects
+// that Target selects; a nil Target selects all. Group, version, kind, name and namespace are regular
+// expressions.
+type IgnoreRule struct {
+	Paths  []string
+	Target *PatchTarget
 }
 
 // Manager is a field manager and the operation it writes with ("Apply" or "Update"; empty matches both).
@@ -92,7 +102,9 @@ type Kustomize struct {
 	Images                  []Image
 	CommonLabels            map[string]string
 	CommonAnnotations       map[string]string
-	PostBuild               *PostBuild
+	// BuildMetadata are kustomize's buildMetadata options, which put annotations into the objects.
+	BuildMetadata []string
+	PostBuild     *PostBuild
 }
 
 // Patch is an inline patch (strategic merge or JSON 6902) and its target.

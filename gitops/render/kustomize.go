@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,22 +49,6 @@ func kustomized(src *source, root string, how gitops.Render, result *Result) err
 	}
 	o := &origins{walker: w, units: units, src: src}
 	return collect(built, o, how, result)
-}
-
-// prepare makes the kustomization of the root when the engine's object adds to it, and gives the folder
-// to build.
-func prepare(w *walker, dir string, how gitops.Render) (string, error) {
-	if w.fs.src.isFile(dir) {
-		// One file: a kustomization of its own, beside it.
-		folder, file := path.Split(dir)
-		folder = path.Clean(cmp.Or(folder, "."))
-		w.fs.replaced[path.Join(folder, kustomizationNames()[0])] = []byte("resources:\n- " + strconv.Quote(file) + "\n")
-		return folder, nil
-	}
-	if !w.fs.src.isDir(dir) {
-		return "", ErrNotFound
-	}
-	return dir, nil
 }
 
 // build runs kustomize. Its OpenAPI schema is global state of the process, so builds take turns.
@@ -148,21 +131,63 @@ func explained(err error) error {
 	return errors.New("kustomize: " + strings.TrimSpace(text))
 }
 
-// collect turns kustomize's resources into objects and takes the marks off.
+// collect turns kustomize's resources into objects: the marks come off, variables are replaced, and what
+// the engine adds after the build is added.
 func collect(built resmap.ResMap, o *origins, how gitops.Render, result *Result) error {
+	vars := &variables{&gitops.PostBuild{}}
+	if p := how.Kustomize.PostBuild; p != nil {
+		var err error
+		if vars, err = newVariables(p); err != nil {
+			return err
+		}
+	}
 	for _, res := range built.Resources() {
 		number, err := unmark(res)
 		if err != nil {
 			return err
 		}
-		content, err := content(res)
+		name := res.CurId()
+		before := gitops.Object{ID: gitops.ObjectID{Group: name.Group, Kind: name.Kind, Name: name.Name}}
+		origin := o.of(number, before)
+		s, err := vars.substitute(res)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s %s: %w", name.Kind, name.Name, err)
 		}
-		object := gitops.NewObject(content)
-		result.Objects = append(result.Objects, gitops.Declared{Object: object, Origin: o.of(number, object)})
+		if s.lost {
+			result.Problems = append(result.Problems, Problem{
+				File: origin.File, Document: origin.Document, Kind: UnknownInput,
+				Message: fmt.Sprintf("%s %s cannot be told without the variables of a ConfigMap or Secret that was not read", name.Kind, origin.Written.Name),
+			})
+			continue
+		}
+		if how.Kustomize.Generate && strings.HasPrefix(res.GetApiVersion(), "kustomize.config.k8s.io/") {
+			continue // no object of a cluster; Flux leaves it out
+		}
+		if s.changed {
+			origin.Transformers = append(origin.Transformers, gitops.Transformer{Kind: "Substitution", File: how.File})
+		}
+		d := gitops.Declared{Object: gitops.NewObject(s.content), Origin: origin}
+		annotate(&d, how)
+		result.note(d.ID, s)
+		result.Objects = append(result.Objects, d)
 	}
 	return nil
+}
+
+// note keeps what is unsure or secret about an object.
+func (r *Result) note(id gitops.ObjectID, s substituted) {
+	if len(s.unsure) > 0 {
+		if r.Unsure == nil {
+			r.Unsure = map[gitops.ObjectID][]gitops.Path{}
+		}
+		r.Unsure[id] = append(r.Unsure[id], s.unsure...)
+	}
+	if len(s.secret) > 0 {
+		if r.Secret == nil {
+			r.Secret = map[gitops.ObjectID][]gitops.Path{}
+		}
+		r.Secret[id] = append(r.Secret[id], s.secret...)
+	}
 }
 
 // unmark takes the mark off and gives its number, or -1.

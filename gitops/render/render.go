@@ -89,7 +89,8 @@ func (r *Result) Touches(name string) bool {
 	}
 	for _, s := range r.scans {
 		dir := path.Dir(name)
-		if (dir == s.folder || s.recurse && within(dir, s.folder)) && manifest(name) {
+		counts := manifest(name) || isKustomization(name) || path.Base(name) == ".sourceignore"
+		if counts && (dir == s.folder || s.recurse && within(dir, s.folder)) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ func settle(result *Result, namespace string, asked func(gitops.GroupKind) (name
 	kept := result.Objects[:0]
 	for _, o := range result.Objects {
 		written := o.ID
+		result.note(written, substituted{unsure: encrypted(o.Content)})
 		if namespaced, _ := scope(o.ID.GroupKind()); !namespaced {
 			o.ID.Namespace = ""
 		} else if o.ID.Namespace == "" {

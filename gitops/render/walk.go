@@ -62,9 +62,8 @@ func isKustomization(name string) bool {
 	return slices.Contains(kustomizationNames(), path.Base(name))
 }
 
-// kustomization finds the one kustomization file of a folder. None or several are kustomize's to refuse.
-func (t *treeFS) kustomization(dir string) (string, bool) {
-	var found []string
+// kustomization finds the kustomization files of a folder. None or several are kustomize's to refuse.
+func (t *treeFS) kustomization(dir string) (found []string) {
 	for _, name := range kustomizationNames() {
 		file, ok := t.src.resolve(path.Join(dir, name))
 		if ok && t.isFile(file) {
@@ -73,10 +72,7 @@ func (t *treeFS) kustomization(dir string) (string, bool) {
 			t.src.missed(file)
 		}
 	}
-	if len(found) != 1 {
-		return "", false
-	}
-	return found[0], true
+	return found
 }
 
 // walk adds the units of a folder to acc. above are the folders that led here.
@@ -85,10 +81,11 @@ func (w *walker) walk(dir string, acc []*unit, above []string) ([]*unit, error) 
 	if w.visited > maxKustomizations {
 		return nil, fmt.Errorf("%w: more than %d kustomizations", ErrLimit, maxKustomizations)
 	}
-	file, ok := w.fs.kustomization(dir)
-	if !ok {
+	found := w.fs.kustomization(dir)
+	if len(found) != 1 {
 		return acc, nil
 	}
+	file := found[0]
 	data, err := w.fs.content(file)
 	if err != nil {
 		return nil, err

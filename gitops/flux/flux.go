@@ -1,0 +1,276 @@
+// Package flux turns Flux's Kustomizations into Applications: where their files come from, how they are
+// rendered, what the controller says that it applied, and how its objects are told from others.
+package flux
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast/gitops"
+)
+
+// Groups of Flux's own objects.
+const (
+	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
+	SourceGroup    = "source.toolkit.fluxcd.io"
+)
+
+// Ownership labels that the controller puts on every object that it applies.
+const (
+	NameLabel      = KustomizeGroup + "/name"
+	NamespaceLabel = KustomizeGroup + "/namespace"
+)
+
+// Manager is the field manager of kustomize-controller.
+const Manager = "kustomize-controller"
+
+// ProblemKind says what is the matter with an engine's object.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	// Undecodable: the object does not have the shape of its kind; there is no Application for it.
+	Undecodable ProblemKind = "undecodable"
+	// NoSource: the source object is not among those read, so repository and branch are not known.
+	NoSource ProblemKind = "no-source"
+	// OtherCluster: the objects are applied to another cluster (spec.kubeConfig).
+	OtherCluster ProblemKind = "other-cluster"
+	// Encrypted: the controller decrypts SOPS files, whose values are not known here.
+	Encrypted ProblemKind = "encrypted"
+	// OutsideRepository: the source adds files of other repositories, or leaves files out, in a way that
+	// its repository alone does not show.
+	OutsideRepository ProblemKind = "outside-repository"
+	// Syntax: a file that names Flux's groups cannot be read.
+	Syntax ProblemKind = "syntax"
+)
+
+// Problem is something that limits what can be said about an Application.
+type Problem struct {
+	// File and Document are set for objects of a repository tree.
+	File     string
+	Document int
+	// Object is the engine's object; zero for a file that cannot be read.
+	Object  gitops.ObjectID
+	Kind    ProblemKind
+	Message string
+	// Blocks says that the Application cannot be compared with the cluster that it was read from: its
+	// state there is unknown.
+	Blocks bool
+}
+
+// String gives file: object: message.
+func (p Problem) String() string {
+	text := p.Message
+	if p.Object.Name != "" {
+		text = p.Object.String() + ": " + text
+	}
+	if p.File != "" {
+		text = p.File + ": " + text
+	}
+	return text
+}
+
+// Decode gives an Application for each Kustomization among the objects of one cluster, in their order.
+// Its GitRepository, OCIRepository or Bucket is looked for among the same objects, and so are the
+// ConfigMaps and Secrets of substituteFrom: those not there stay unknown.
+//
+// PostBuild.Strict stays false: it is a feature gate of the controller, which its objects do not tell, and
+// what a strict controller has applied renders the same without.
+func Decode(cluster string, objects []gitops.Object) ([]gitops.Application, []Problem) {
+	index := make(map[gitops.ObjectID]gitops.Object, len(objects))
+	for _, o := range objects {
+		index[o.ID] = o
+	}
+	d := decoder{cluster: cluster, find: func(id gitops.ObjectID) (gitops.Object, bool) {
+		o, ok := index[id]
+		return o, ok
+	}}
+	for _, o := range objects {
+		if isKustomization(o.ID) {
+			d.application(o)
+		}
+	}
+	return d.applications, d.problems
+}
+
+func isKustomization(id gitops.ObjectID) bool {
+	return id.Group == KustomizeGroup && id.Kind == "Kustomization"
+}
+
+type decoder struct {
+	cluster      string
+	find         func(gitops.ObjectID) (gitops.Object, bool)
+	applications []gitops.Application
+	problems     []Problem
+}
+
+func (d *decoder) problem(id gitops.ObjectID, kind ProblemKind, blocks bool, format string, args ...any) {
+	d.problems = append(d.problems, Problem{Object: id, Kind: kind, Blocks: blocks, Message: fmt.Sprintf(format, args...)})
+}
+
+// older are fields that v1beta2 had and v1 has not.
+type older struct {
+	Spec struct {
+		PatchesStrategicMerge []json.RawMessage         `json:"patchesStrategicMerge"`
+		PatchesJson6902       []kustomize.JSON6902Patch `json:"patchesJson6902"`
+	} `json:"spec"`
+}
+
+func (d *decoder) application(o gitops.Object) {
+	var k kustomizev1.Kustomization
+	var before older
+	if err := into(o, &k, &before); err != nil {
+		d.problem(o.ID, Undecodable, true, "%s: %v", o.APIVersion, err)
+		return
+	}
+	app := gitops.Application{
+		Cluster: d.cluster, Namespace: o.ID.Namespace, Name: o.ID.Name,
+		Engine: gitops.Flux, Kind: "Kustomization",
+		Source:    d.source(o.ID, k),
+		Render:    gitops.Render{Kustomize: d.kustomize(o.ID, k, before)},
+		Managers:  []gitops.Manager{{Name: Manager, Operation: "Apply"}, {Name: Manager, Operation: "Update"}},
+		Interval:  k.Spec.Interval.Duration,
+		Suspended: k.Spec.Suspend,
+		Prune:     k.Spec.Prune,
+		Tracking: gitops.Tracking{
+			Labels:   map[string]string{NameLabel: o.ID.Name, NamespaceLabel: o.ID.Namespace},
+			Selector: NameLabel,
+		},
+	}
+	for _, rule := range k.Spec.Ignore {
+		app.Ignore = append(app.Ignore, gitops.IgnoreRule{Paths: rule.Paths, Target: target(rule.Target)})
+	}
+	if ready := apimeta.FindStatusCondition(k.Status.Conditions, "Ready"); ready != nil {
+		app.Ready, app.Message = ready.Status == metav1.ConditionTrue, ready.Message
+	}
+	if k.Status.Inventory != nil {
+		app.Inventory = []gitops.ObjectID{}
+		for _, entry := range k.Status.Inventory.Entries {
+			id, err := ParseInventory(entry.ID)
+			if err != nil {
+				d.problem(o.ID, Undecodable, false, "status.inventory: %v", err)
+				continue
+			}
+			app.Inventory = append(app.Inventory, id)
+		}
+	}
+	if k.Spec.KubeConfig != nil {
+		d.problem(o.ID, OtherCluster, true, "spec.kubeConfig applies it to another cluster, which is not this one")
+	}
+	if k.Spec.Decryption != nil {
+		d.problem(o.ID, Encrypted, false, "spec.decryption: values that %s has encrypted are not known here", k.Spec.Decryption.Provider)
+	}
+	d.applications = append(d.applications, app)
+}
+
+// into decodes an object's content. Errors name the field, never a value.
+func into(o gitops.Object, targets ...any) error {
+	encoded, err := json.Marshal(o.Content)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if err := json.Unmarshal(encoded, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) kustomize(id gitops.ObjectID, k kustomizev1.Kustomization, before older) *gitops.Kustomize {
+	out := &gitops.Kustomize{
+		Generate:                true,
+		NamePrefix:              k.Spec.NamePrefix,
+		NameSuffix:              k.Spec.NameSuffix,
+		TargetNamespace:         k.Spec.TargetNamespace,
+		Components:              k.Spec.Components,
+		IgnoreMissingComponents: k.Spec.IgnoreMissingComponents,
+	}
+	for _, p := range before.Spec.PatchesStrategicMerge {
+		out.Patches = append(out.Patches, gitops.Patch{Patch: string(p)})
+	}
+	for _, p := range k.Spec.Patches {
+		out.Patches = append(out.Patches, gitops.Patch{Patch: p.Patch, Target: target(p.Target)})
+	}
+	for _, p := range before.Spec.PatchesJson6902 {
+		text, err := json.Marshal(p.Patch)
+		if err != nil {
+			d.problem(id, Undecodable, false, "spec.patchesJson6902: %v", err)
+			continue
+		}
+		out.Patches = append(out.Patches, gitops.Patch{Patch: string(text), Target: target(&p.Target)})
+	}
+	for _, i := range k.Spec.Images {
+		out.Images = append(out.Images, gitops.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest})
+	}
+	for _, m := range k.Spec.BuildMetadata {
+		out.BuildMetadata = append(out.BuildMetadata, string(m))
+	}
+	if m := k.Spec.CommonMetadata; m != nil {
+		out.CommonLabels, out.CommonAnnotations = m.Labels, m.Annotations
+	}
+	if p := k.Spec.PostBuild; p != nil {
+		out.PostBuild = &gitops.PostBuild{
+			Substitute: p.Substitute,
+			Always:     p.SubstituteStrategy == kustomizev1.SubstituteStrategyAlways,
+		}
+		for _, from := range p.SubstituteFrom {
+			out.PostBuild.SubstituteFrom = append(out.PostBuild.SubstituteFrom, d.substituteFrom(id.Namespace, from))
+		}
+	}
+	return out
+}
+
+// substituteFrom takes the values from a ConfigMap or Secret that is among the objects. A Secret without
+// data was read without its values.
+func (d *decoder) substituteFrom(namespace string, ref kustomizev1.SubstituteReference) gitops.SubstituteFrom {
+	out := gitops.SubstituteFrom{Kind: ref.Kind, Name: ref.Name, Optional: ref.Optional}
+	o, ok := d.find(gitops.ObjectID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+	if !ok {
+		return out
+	}
+	data, there := o.Content["data"].(map[string]any)
+	if !there && ref.Kind == "Secret" {
+		return out
+	}
+	values := make(map[string]string, len(data))
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		value, ok := data[key].(string)
+		if ok && ref.Kind == "Secret" {
+			decoded, err := base64.StdEncoding.DecodeString(value)
+			value, ok = string(decoded), err == nil
+		}
+		if !ok {
+			return out
+		}
+		values[key] = value
+	}
+	out.Known, out.Values = true, values
+	return out
+}
+
+func target(s *kustomize.Selector) *gitops.PatchTarget {
+	if s == nil {
+		return nil
+	}
+	return &gitops.PatchTarget{
+		Group: s.Group, Version: s.Version, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name,
+		LabelSelector: s.LabelSelector, AnnotationSelector: s.AnnotationSelector,
+	}
+}
+
+// folder cleans spec.path as the controller does: relative to the root of the artifact, which it cannot
+// leave.
+func folder(p string) string {
+	return cmp.Or(path.Clean("/" + p)[1:], ".")
+}

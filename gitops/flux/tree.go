@@ -1,0 +1,96 @@
+package flux
+
+import (
+	"bytes"
+	"path"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/render"
+)
+
+// InTree gives an Application for each Kustomization that stands in a YAML file of a repository, with
+// Render.File and Document saying where. Objects are taken as written: what a kustomization around them
+// changes is not seen. Cluster is empty, and so is Namespace where the file has none; two clusters'
+// folders may hold Kustomizations of one name.
+//
+// Source.Path is a path of this repository only if Source.Kind is GitRepository and Source.Repo is this
+// repository's address or empty: empty means that the GitRepository is not in the tree, so that it cannot
+// be told. Where several files declare the source, the one nearest to the Kustomization counts.
+func InTree(tree gitops.Tree) ([]gitops.Application, []Problem) {
+	var all []gitops.Declared
+	var problems []Problem
+	for _, name := range tree.Paths("") {
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
+			continue
+		}
+		file, _ := tree.File(name)
+		if file.Mode == gitops.Symlink || !mentions(file.Data) {
+			continue
+		}
+		objects, wrong := render.File(name, file.Data)
+		for _, o := range objects {
+			if o.ID.Group == KustomizeGroup || o.ID.Group == SourceGroup {
+				all = append(all, o)
+			}
+		}
+		for _, p := range wrong {
+			if p.Kind == render.Syntax {
+				problems = append(problems, Problem{File: name, Document: p.Document, Kind: Syntax, Message: p.Message})
+			}
+		}
+	}
+	var applications []gitops.Application
+	for _, o := range all {
+		if !isKustomization(o.ID) {
+			continue
+		}
+		d := decoder{find: nearest(all, o.Origin.File)}
+		d.application(o.Object)
+		for _, app := range d.applications {
+			app.Render.File, app.Render.Document = o.Origin.File, o.Origin.Document
+			applications = append(applications, app)
+		}
+		for _, p := range d.problems {
+			if p.Kind == NoSource {
+				continue // the usual case: bootstrap put the source beside the cluster, not into this folder
+			}
+			p.File, p.Document = o.Origin.File, o.Origin.Document
+			problems = append(problems, p)
+		}
+	}
+	return applications, problems
+}
+
+func mentions(data []byte) bool {
+	return bytes.Contains(data, []byte(KustomizeGroup)) || bytes.Contains(data, []byte(SourceGroup))
+}
+
+// nearest finds a source by name; a namespace that either side leaves open matches. Of several it takes
+// the one whose file shares the most folders with from.
+func nearest(all []gitops.Declared, from string) func(gitops.ObjectID) (gitops.Object, bool) {
+	return func(id gitops.ObjectID) (gitops.Object, bool) {
+		best, score := gitops.Object{}, -1
+		for _, o := range all {
+			same := o.ID.GroupKind() == id.GroupKind() && o.ID.Name == id.Name &&
+				(o.ID.Namespace == id.Namespace || o.ID.Namespace == "" || id.Namespace == "")
+			if !same {
+				continue
+			}
+			if shared := common(o.Origin.File, from); shared > score {
+				best, score = o.Object, shared
+			}
+		}
+		return best, score >= 0
+	}
+}
+
+// common counts the folders that two files share.
+func common(a, b string) int {
+	as, bs := strings.Split(path.Dir(a), "/"), strings.Split(path.Dir(b), "/")
+	n := 0
+	for n < len(as) && n < len(bs) && as[n] == bs[n] {
+		n++
+	}
+	return n
+}
