@@ -19,7 +19,8 @@ type Admission struct {
 
 // admissionRule is one of them and the objects that it matches.
 type admissionRule struct {
-	name string
+	name   string
+	policy bool
 	// kinds match by group (or *) and by resource or kind name, lower case, plural or singular (or *).
 	groups, resources []string
 	namespaces        labels.Selector
@@ -40,7 +41,7 @@ func (a *Admission) add(object gitops.Object) {
 	case object.ID.Kind == "MutatingAdmissionPolicy":
 		spec, _ := object.Content["spec"].(map[string]any)
 		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := admissionRule{name: "MutatingAdmissionPolicy " + object.ID.Name,
+		rule := admissionRule{name: "MutatingAdmissionPolicy " + object.ID.Name, policy: true,
 			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
 		for _, r := range mappings(match["resourceRules"]) {
 			rule.groups = append(rule.groups, texts(r["apiGroups"])...)
@@ -54,7 +55,7 @@ func (a *Admission) add(object gitops.Object) {
 	case object.ID.Group == "policies.kyverno.io" && object.ID.Kind == "MutatingPolicy":
 		spec, _ := object.Content["spec"].(map[string]any)
 		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := admissionRule{name: "MutatingPolicy " + object.ID.Name,
+		rule := admissionRule{name: "MutatingPolicy " + object.ID.Name, policy: true,
 			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
 		for _, r := range mappings(match["resourceRules"]) {
 			rule.groups = append(rule.groups, texts(r["apiGroups"])...)
@@ -82,7 +83,7 @@ func (a *Admission) addWebhooks(object gitops.Object) {
 func (a *Admission) addGatekeeper(object gitops.Object) {
 	spec, _ := object.Content["spec"].(map[string]any)
 	match, _ := spec["match"].(map[string]any)
-	rule := admissionRule{name: "Gatekeeper's " + object.ID.Kind + " " + object.ID.Name,
+	rule := admissionRule{name: "Gatekeeper's " + object.ID.Kind + " " + object.ID.Name, policy: true,
 		namespaces: selector(match["namespaceSelector"]), objects: selector(match["labelSelector"])}
 	for _, list := range [][]map[string]any{mappings(spec["applyTo"]), mappings(match["kinds"])} {
 		for _, m := range list {
@@ -111,7 +112,7 @@ func (a *Admission) addKyverno(object gitops.Object) {
 		}
 		for _, block := range blocks {
 			resources, _ := block["resources"].(map[string]any)
-			rule := admissionRule{name: "the Kyverno policy " + object.ID.Name + ", rule " + name,
+			rule := admissionRule{name: "the Kyverno policy " + object.ID.Name + ", rule " + name, policy: true,
 				groups: []string{"*"}, inNamespace: object.ID.Namespace,
 				namespaces: selector(resources["namespaceSelector"]), objects: selector(resources["selector"])}
 			for _, kind := range texts(resources["kinds"]) {
@@ -133,6 +134,16 @@ func (a *Admission) addKyverno(object gitops.Object) {
 func (a Admission) Mutates(object gitops.Object) string {
 	for _, rule := range a.mutators {
 		if a.matches(rule, object) {
+			return rule.name
+		}
+	}
+	return ""
+}
+
+// policyFor is Mutates without webhooks: only policies, whose rules stand in the cluster.
+func (a Admission) policyFor(object gitops.Object) string {
+	for _, rule := range a.mutators {
+		if rule.policy && a.matches(rule, object) {
 			return rule.name
 		}
 	}

@@ -17,12 +17,28 @@ func checkNamed(name string) check {
 	switch name {
 	case "autopilot":
 		return autopilotAdjusted
+	case "autopilot-hardening":
+		return autopilotHardened
 	case "routed":
 		return isRouted
 	case "like-namespace":
 		return likeNamespace
 	case "tracking-value":
 		return ownTrackingValue
+	case "qualified-finalizers":
+		return qualifiedFinalizers
+	case "enforcer-expressions":
+		return enforcerExpressions
+	case "node-roles":
+		return onlyNodeRoles
+	case "registry-secrets":
+		return registrySecrets
+	case "reloader-hash":
+		return reloaderHash
+	case "same-injection":
+		return sameInjection
+	case "policy-matches":
+		return policyMatches
 	}
 	return nil
 }

@@ -99,6 +99,10 @@ func (m *Mutator) writer(s *situation) (detect.Writer, bool) {
 			if len(s.engine) > 0 && len(s.tools) == 0 {
 				return s.engine[0], true
 			}
+		case "tool":
+			if len(s.tools) > 0 {
+				return s.tools[0], true
+			}
 		case "controller":
 			for _, w := range slices.Concat(s.controllers, s.tools) {
 				if s.facts.Rules.who(w.Manager) != actorTool && !s.borrowsName(w) {
@@ -173,7 +177,7 @@ func onlyAdds(git, live any, allowed []any) bool {
 }
 
 func isCertificates(text string) bool {
-	data, err := base64.StdEncoding.DecodeString(text)
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
 		return false
 	}
