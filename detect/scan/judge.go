@@ -107,9 +107,9 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	differences, err := j.comparer.Compare(declared.Object, *live, compare.Options{All: j.in.All})
 	if err != nil {
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
-		return detect.Finding{}, false
 	}
-	fields := append(m.facts.Fields(subject, differences), j.pending(m, declared, head, live, differences)...)
+	differences = m.masked(declared.ID, differences)
+	fields := append(m.facts.Fields(subject, differences), m.maskedFields(declared.ID, j.pending(m, declared, head, live, differences))...)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	if len(fields) == 0 {
 		return detect.Finding{}, false

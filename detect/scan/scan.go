@@ -47,7 +47,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	}
 	apps, problems := applications(target, engines)
 	for _, p := range problems {
-		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: detect.Ref(p.Object), Reason: p.Message})
+		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object), Reason: p.Message})
 	}
 
 	var members []*member
