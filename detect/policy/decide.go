@@ -44,8 +44,11 @@ func (s subject) undeclared() bool {
 	return s.in.Field != nil && !s.field.Git.Set
 }
 
-// open says that there is something to decide: a drift, or a state that cannot be known.
-func (s subject) open() bool { return s.field.Drift || s.field.Cause == detect.CauseUnknown }
+// open says that there is something to decide: a drift, or a state that cannot be known, as when a render
+// gives another value each time.
+func (s subject) open() bool {
+	return s.field.Drift || s.field.Cause == detect.CauseUnknown || s.field.Cause == detect.CauseRender
+}
 
 // Decide answers for one field, or for an object as a whole. The first exception that covers the subject
 // and holds decides, else the first rule that matches, else a drift is an issue and what is no drift is

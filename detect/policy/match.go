@@ -108,7 +108,7 @@ func wants[T any](what, is string, want []T) string {
 	if is == "" {
 		is = "none"
 	}
-	return fmt.Sprintf("%s is %s, the rule wants %s", what, is, strings.Join(texts, ", "))
+	return fmt.Sprintf("%s is %s, the rule wants %s", what, is, strings.Join(texts, " or "))
 }
 
 func wantsBool(what string, is bool) string {

@@ -85,7 +85,8 @@ type Policy struct {
 	floors     []Floor
 }
 
-var ruleName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+// ruleName leaves parentheses out, since a decision prints file and place in them after the name.
+var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._,/-]{0,79}$`)
 
 // Decode reads and compiles a policy. name is the file, for errors and traces. It refuses unknown and
 // repeated keys, expressions that do not compile, and rules that contradict themselves; each error names
@@ -145,7 +146,7 @@ func (r *Rule) check(file string) (errs []error) {
 		errs = append(errs, strictyaml.Errorf(file, r.line, "rule %q: "+format, append([]any{r.Name}, args...)...))
 	}
 	if !ruleName.MatchString(r.Name) {
-		fail("a name has lower-case letters and digits, with single dashes between")
+		fail("a name has up to 80 letters, digits, blanks and . _ , / -, and starts with a letter or digit")
 	}
 	if (r.Wide || r.Incomplete) && r.Disposition != detect.Codify && r.Offer != detect.Codify {
 		fail("wide and incomplete are about codify; the disposition is %s", r.Disposition)

@@ -137,6 +137,12 @@ func TestBuiltinPolicies(t *testing.T) {
 				"dev": "issue unknown", "staging": "issue unknown", "production": "issue unknown", "regulated": "issue unknown",
 			},
 		},
+		"a value that the renderer gives anew each time": {
+			Input{Finding: deployment(), Field: field(t, replicas, cause(detect.CauseRender, false))},
+			map[detect.Tier]string{
+				"dev": "issue unknown", "staging": "issue unknown", "production": "issue unknown", "regulated": "issue unknown",
+			},
+		},
 		"an autoscaler's replicas": {
 			Input{Finding: deployment(), Field: field(t, replicas, cause(detect.CauseAutoscaler, false), risk(detect.Critical))},
 			map[detect.Tier]string{
@@ -171,7 +177,7 @@ func TestCriticalOffersTheRevertAndDRIsProduction(t *testing.T) {
 	want := detect.Decision{
 		Disposition: detect.AsIssue, Offer: detect.Revert, Rule: "critical (production, rule 3)", AfterHeal: Close,
 		Trace: []string{
-			"unknown (production, rule 1): cause is manual, the rule wants unknown",
+			"unknown (production, rule 1): cause is manual, the rule wants unknown or render",
 			"no-drift (production, rule 2): drift is true, the rule wants false",
 		},
 	}
@@ -290,8 +296,8 @@ func TestObjectsAsAWhole(t *testing.T) {
 func TestCasePolicy(t *testing.T) {
 	p := decode(t, `
 rules:
-- {name: cannot-be-known, cause: [unknown], disposition: issue}
-- {name: given-manual, cause: [manual], drift: true, disposition: codify}
+- {name: cannot-be-known, cause: [unknown, render], disposition: issue}
+- {name: given manual, cause: [manual], drift: true, disposition: codify}
 - {name: git-wins, cause: [manual, missing, orphaned], drift: true, disposition: revert}
 - {name: other-drift, drift: true, disposition: issue}
 - {name: no-drift, drift: false, disposition: ignore}
@@ -327,7 +333,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a text where a list is wanted":   {"rules:\n- {name: a, cause: manual, disposition: issue}", `policy.yaml:4: cause: want a list, as in [a, b], not a text`},
 		"an empty list":                   {"rules:\n- {name: a, kind: [], disposition: issue}", `policy.yaml:4: rule "a": kind: the list is empty`},
 		"another disposition":             {"rules:\n- {name: a, disposition: delete}", `policy.yaml:4: disposition: "delete" is not allowed; want ignore, codify, revert or issue`},
-		"a name with blanks":              {"rules:\n- {name: My rule, disposition: issue}", `policy.yaml:4: rule "My rule": a name has lower-case letters`},
+		"a name with parentheses":         {"rules:\n- {name: my rule (1), disposition: issue}", `policy.yaml:4: rule "my rule (1)": a name has up to 80 letters`},
 		"a repeated name":                 {"rules:\n- {name: a, disposition: issue}\n- {name: a, disposition: issue}", `policy.yaml:5: rule name "a" repeats; it is already on line 4`},
 		"a condition with a typo":         {"rules:\n- name: a\n  disposition: issue\n  when: field.drfit", `policy.yaml:6: rule "a": when: undefined field 'drfit'`},
 		"a typo deep in a block":          {"rules:\n- name: a\n  disposition: issue\n  when: |\n    field.drift &&\n    nobody == 1", `policy.yaml:8: rule "a": when: undeclared reference to 'nobody'`},

@@ -155,6 +155,10 @@ func (d *decoder) structValue(node *yaml.Node, v reflect.Value, key string) {
 		seen[name.Value] = true
 		field, ok := fieldOf(v.Type(), name.Value)
 		if !ok {
+			if by := references(v.Type(), name.Value); by != nil {
+				d.fail(name, "key %q%s: a secret is never written here; use %s", name.Value, within(key), orList(by))
+				continue
+			}
 			d.fail(name, "unknown key %q%s; allowed are %s", name.Value, within(key), strings.Join(names(v.Type()), ", "))
 			continue
 		}
@@ -231,6 +235,16 @@ func names(t reflect.Type) []string {
 		out = append(out, f.name)
 	}
 	return out
+}
+
+// references gives the keys through which a struct takes a secret that was written out.
+func references(t reflect.Type, name string) (by []string) {
+	for _, suffix := range []string{"File", "Env"} {
+		if _, ok := fieldOf(t, name+suffix); ok && name != "" {
+			by = append(by, name+suffix)
+		}
+	}
+	return by
 }
 
 func prefix(key string) string {

@@ -3,7 +3,8 @@
 // error names the file, the line, the key and what is allowed. It does no I/O.
 //
 // Keys come from json tags; a field without omitempty is required; the enum entries of a jsonschema tag
-// are the values allowed. So the JSON schema that is generated from the same struct says the same.
+// are the values allowed. So the JSON schema that is generated from the same struct says the same. An
+// unknown key whose File or Env form is known is a secret written out, and the error says so.
 package strictyaml
 
 import (
