@@ -15,7 +15,6 @@ const wanted = {
   '/repos/{owner}/{repo}/issues': ['get', 'post'],
   '/repos/{owner}/{repo}/issues/{issue_number}': ['get', 'patch'],
   '/repos/{owner}/{repo}/issues/{issue_number}/comments': ['post'],
-  '/repos/{owner}/{repo}/issues/{issue_number}/labels': ['put'],
   '/repos/{owner}/{repo}/labels': ['get', 'post'],
   '/repos/{owner}/{repo}/pulls': ['get', 'post'],
   '/repos/{owner}/{repo}/pulls/{pull_number}': ['get', 'patch'],
