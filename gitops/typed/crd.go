@@ -116,7 +116,7 @@ func stringFormat(schema map[string]any) Format {
 	case isQuantityPattern(pattern):
 		return Quantity
 	}
-	return Plain
+	return Text
 }
 
 // isQuantityPattern knows the pattern that controller-gen writes for a resource.Quantity.

@@ -25,6 +25,12 @@ func (f *Field) Default(around []map[string]any) (value any, ok bool) {
 			image, _ := dig(around[len(around)-1], r.path)
 			text, _ := image.(string)
 			value, ok = pullPolicy(text), true
+		case "listOf", "lower":
+			kind, _ := dig(around[len(around)-1], r.path)
+			text, _ := kind.(string)
+			if value, ok = text+"List", text != ""; r.from == "lower" {
+				value = strings.ToLower(text)
+			}
 		}
 		return value, ok
 	}

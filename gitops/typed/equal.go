@@ -16,7 +16,7 @@ func (f Format) SameScalar(a, b any) bool {
 	switch x := a.(type) {
 	case string:
 		if y, ok := b.(string); ok {
-			return x == y || f != Plain && f.sameText(x, y)
+			return x == y || f > Text && f.sameText(x, y)
 		}
 	case bool:
 		y, ok := b.(bool)
@@ -33,7 +33,11 @@ func (f Format) SameScalar(a, b any) bool {
 			return x == y
 		}
 	}
-	if f != Quantity {
+	switch f {
+	case Text:
+		return textNumber(a, b) || textNumber(b, a)
+	case Quantity:
+	default:
 		return false
 	}
 	x, okX := quantityText(a)
@@ -90,6 +94,20 @@ func quantityText(v any) (string, bool) {
 		return strconv.FormatFloat(v, 'f', -1, 64), true
 	}
 	return "", false
+}
+
+// textNumber says whether a is a string that YAML reads as the number b.
+func textNumber(a, b any) bool {
+	text, ok := a.(string)
+	if !ok {
+		return false
+	}
+	y, ok := number(b)
+	if !ok {
+		return false
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	return err == nil && x == y
 }
 
 func number(v any) (float64, bool) {

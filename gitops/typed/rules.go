@@ -3,6 +3,7 @@ package typed
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"holdfast/gitops"
@@ -16,6 +17,7 @@ import (
 //	core/v1.ServicePort targetPort = sibling port                        the value of a field beside it
 //	core/v1.Namespace metadata.labels["kubernetes.io/metadata.name"] = root metadata.name
 //	core/v1.Container imagePullPolicy = pullPolicy image                 by the tag of the image beside it
+//	apiextensions/v1.CustomResourceDefinitionNames singular = lower kind   the field beside it in lower case; listOf adds List
 //	core/v1.ServiceSpec clusterIP server                                 the server chooses it for each object
 //	core/v1.Container args ordered                                       the order of the list has a meaning
 //	apiextensions/v1.CustomResourceDefinitionSpec versions keys name     entries of an atomic list that people know by a key
@@ -26,7 +28,7 @@ import (
 // rule is a default (value, or where to take it from) or the mark of a server-set field, and its conditions.
 type rule struct {
 	value any
-	// from says how to find the value when it is no constant: sibling, root or pullPolicy.
+	// from says how to find the value when it is no constant: the word before the path in the text.
 	from string
 	path []string
 	when []condition
@@ -38,23 +40,33 @@ type condition struct {
 	values  []string
 }
 
-// apply reads rules and puts them on the definitions in seen.
-func apply(file, text string, seen map[string]*Type) error {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if err := applyLine(line, seen); err != nil {
-			return fmt.Errorf("%s:%d: %w", file, number, err)
+// source is a file of rules.
+type source struct {
+	name, text string
+}
+
+// apply reads rules and puts them on the definitions in seen: those of one step first, since those of several
+// copy what they pass.
+func apply(sources []source, seen map[string]*Type) error {
+	for _, deep := range []bool{false, true} {
+		for _, src := range sources {
+			number := 0
+			for line := range strings.Lines(src.text) {
+				number++
+				line = strings.TrimSpace(line)
+				if line == "" || line[0] == '#' {
+					continue
+				}
+				if err := applyLine(line, deep, seen); err != nil {
+					return fmt.Errorf("%s:%d: %w", src.name, number, err)
+				}
+			}
 		}
 	}
 	return nil
 }
 
-func applyLine(line string, seen map[string]*Type) error {
+func applyLine(line string, deep bool, seen map[string]*Type) error {
 	name, rest, _ := strings.Cut(line, " ")
 	pathText, rest, _ := strings.Cut(rest, " ")
 	t, ok := seen[name]
@@ -64,6 +76,9 @@ func applyLine(line string, seen map[string]*Type) error {
 	path, err := gitops.ParsePath(pathText)
 	if err != nil {
 		return err
+	}
+	if deep != (len(path) > 1) {
+		return nil
 	}
 	f, err := fieldFor(t, path)
 	if err != nil {
@@ -107,7 +122,7 @@ func applyLine(line string, seen map[string]*Type) error {
 func parseValue(text string) (rule, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
-	case "sibling", "root", "pullPolicy":
+	case "sibling", "root", "pullPolicy", "listOf", "lower":
 		return rule{from: word, path: strings.Split(rest, ".")}, nil
 	}
 	v, err := decode(text)
@@ -163,14 +178,17 @@ func fieldFor(t *Type, path gitops.Path) (*Field, error) {
 		case f == nil:
 			return nil, fmt.Errorf("%s does not know the field %s", t.Name, path[:i+1])
 		}
+		if len(path) > 1 {
+			own := *f
+			own.defaults, own.serverSet = slices.Clip(own.defaults), slices.Clip(own.serverSet)
+			f, t.fields[step.Field] = &own, &own
+		}
 		if i == len(path)-1 {
 			return f, nil
 		}
-		own, inner := *f, *f.Type
+		inner := *f.Type
 		inner.fields = maps.Clone(inner.fields)
-		own.Type = &inner
-		t.fields[step.Field] = &own
-		t = &inner
+		f.Type, t = &inner, &inner
 	}
 	return nil, fmt.Errorf("the path %q ends in no field", path)
 }

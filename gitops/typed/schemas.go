@@ -38,6 +38,15 @@ type lazyType struct {
 
 // Builtin gives the types of Kubernetes' own kinds. It fails only when the embedded text is broken.
 func Builtin() (*Schemas, error) {
+	return load([]source{{"rules.txt", rulesText}, {"defaults.txt", defaultsText}})
+}
+
+// BuiltinWithoutDefaults leaves defaults.txt out. internal/learn, which writes that file, asks for it.
+func BuiltinWithoutDefaults() (*Schemas, error) {
+	return load([]source{{"rules.txt", rulesText}})
+}
+
+func load(rules []source) (*Schemas, error) {
 	d := definitions{kinds: map[string]string{}, text: map[string]string{}}
 	if err := errors.Join(d.read("builtin.txt", builtinText), d.read("extra.txt", extraText)); err != nil {
 		return nil, err
@@ -48,7 +57,7 @@ func Builtin() (*Schemas, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(apply("rules.txt", rulesText, seen), apply("defaults.txt", defaultsText, seen)); err != nil {
+	if err := apply(rules, seen); err != nil {
 		return nil, err
 	}
 	s := &Schemas{builtin: make(map[string]*Type, len(d.kinds)), meta: seen["meta/v1.ObjectMeta"]}

@@ -20,6 +20,7 @@ type Format uint8
 // The formats. Plain scalars are equal when their JSON values are; numbers are equal by value.
 const (
 	Plain       Format = iota
+	Text               // a string; a number of the same value is how some YAML writers print it without quotes
 	Quantity           // resource.Quantity: 0.5 is 500m
 	IntOrString        // 80 and "80" are kept apart, as the API server does
 	Duration           // 1h is 1h0m0s
@@ -129,7 +130,9 @@ func scalar(word string) *Type {
 	switch word {
 	case "any":
 		return anything
-	case "string", "int", "number", "bool":
+	case "string":
+		return &Type{Kind: Scalar, Format: Text}
+	case "int", "number", "bool":
 		return &Type{Kind: Scalar}
 	case "quantity":
 		return &Type{Kind: Scalar, Format: Quantity}
