@@ -113,6 +113,9 @@ func (a *Assessor) Field(in Input) (class string, risk detect.Risk, sensitive bo
 func (a *Assessor) Object(in Input) (class string, risk detect.Risk, sensitive bool) {
 	class = a.classify(in.Object, nil, gitops.Value{}, gitops.Value{})
 	category := CategoryOf(detect.Finding{Presence: in.Presence, Cause: in.Field.Cause}, nil)
+	if category == Unmanaged && a.podLevel(in.Live) == levelPrivileged {
+		class = "workload_security_context"
+	}
 	return class, a.risk(class, category, in), a.sensitiveObject(in)
 }
 

@@ -144,13 +144,19 @@ func likeNamespace(s *situation) bool {
 	return ok && s.Live.V == want
 }
 
-// ownTrackingValue says whether a tracking label names this Application, where its value is known.
+// ownTrackingValue says whether a tracking mark tells the truth, as far as that is known: a label of this
+// Application has its value, and Argo CD's tracking id names the object that it stands on.
 func ownTrackingValue(s *situation) bool {
 	if len(s.Path) != 3 {
 		return false
 	}
-	want, known := s.App.Tracking.Labels[s.Path[2].Field]
-	return !known || s.Live.V == want
+	key, value := s.Path[2].Field, text(s.Live.V)
+	if key == argoTrackingKey {
+		app, names, _ := strings.Cut(value, ":")
+		return names == trackingID(s.about.Live.ID) && (s.App.Tracking.Annotation != key || isAppName(s.App, app))
+	}
+	want, known := s.App.Tracking.Labels[key]
+	return !known || value == want
 }
 
 // isNamedRewrite says whether the live image is Git's image after a rewrite that the policy names, tag and

@@ -189,11 +189,10 @@ func (f *Facts) trackingMark(s Subject) trackingMark {
 	if key := s.App.Tracking.Annotation; key != "" {
 		if value, ok := s.Live.Annotations()[key]; ok {
 			app, rest, _ := strings.Cut(value, ":")
-			id := s.Live.ID
-			switch {
-			case rest != fmt.Sprintf("%s/%s:%s/%s", id.Group, id.Kind, id.Namespace, id.Name):
+			switch id := s.Live.ID; {
+			case rest != trackingID(id):
 				return markOfAnother
-			case app == s.App.Name || app == s.App.Namespace+"_"+s.App.Name:
+			case isAppName(s.App, app):
 				return markOurs
 			}
 			return markNone
@@ -209,6 +208,18 @@ func (f *Facts) trackingMark(s Subject) trackingMark {
 		}
 	}
 	return markOurs
+}
+
+// argoTrackingKey holds application:group/kind:namespace/name (argoproj/argo-cd util/argo/resource_tracking.go).
+const argoTrackingKey = "argocd.argoproj.io/tracking-id"
+
+func trackingID(id gitops.ObjectID) string {
+	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
+}
+
+// isAppName: an Application outside Argo CD's own namespace is written namespace_name.
+func isAppName(app gitops.Application, name string) bool {
+	return name == app.Name || name == app.Namespace+"_"+app.Name
 }
 
 // opensAccess tells the kinds that people make to get past a control: bindings, webhooks, network
@@ -265,9 +276,6 @@ func (f *Facts) Missing(s Subject) (cause detect.Cause, drift bool, reason strin
 		if value, ok := marks[key]; ok && value != "Skip" {
 			return detect.CauseController, false, "It is a hook (" + key + "): it runs at a sync and need not stay."
 		}
-	}
-	if s.App.Engine != gitops.None && s.App.Source.Applied == "" && s.App.Source.Repo != "" {
-		return detect.CausePending, false, "The engine has not applied this Application yet."
 	}
 	spec, _ := declared.Content["spec"].(map[string]any)
 	if declared.ID.Group == "batch" && declared.ID.Kind == "Job" && spec["ttlSecondsAfterFinished"] != nil {

@@ -24,10 +24,14 @@ func (f *Facts) Switches(s Subject) []detect.Field {
 		if found.git.Set {
 			field.Kind = detect.Changed
 		}
-		if len(found.owners) > 0 {
-			field.Writer = &found.owners[0]
-		} else {
+		switch {
+		case len(found.owners) == 0:
 			field.Cause, field.Writer = detect.CauseUnknown, unresolved()
+		case isEngine(s.App, found.owners[0]):
+			field.Cause, field.Writer = detect.CauseOrphaned, &found.owners[0]
+			field.Reason += " The engine left it over from an earlier revision."
+		default:
+			field.Writer = &found.owners[0]
 		}
 		out = append(out, field)
 	}

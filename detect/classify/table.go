@@ -46,6 +46,9 @@ func decisionTable() []row {
 		{"a known mutator", func(s *situation) bool { return s.mutator != nil }, byMutator},
 		{"replicas without an autoscaler that explains them", isFreeReplicas, replicasByHand},
 
+		// Order has no owner in a keyed list; where it has a meaning, a change of it is drift.
+		{"the order changed where it has a meaning", func(s *situation) bool { return s.Kind == detect.Reordered && len(s.tools) == 0 }, reordered},
+
 		// A person or a tool is among the owners.
 		{"left over from before the engine's first apply", isLeftover, leftover},
 		{"a person or tool changed a declared field", func(s *situation) bool { return s.changed() && len(s.tools) > 0 }, byTool("changed")},
@@ -153,7 +156,14 @@ func byBookkeeping(s *situation) verdict {
 	return verdict{detect.CauseManual, true, &writer, fmt.Sprintf("An Update wrote it past the engine; who did was folded into %s.", writer.Manager)}
 }
 
+func reordered(*situation) verdict {
+	return verdict{detect.CauseManual, true, unresolved(), "The same entries in another order, and order has a meaning here. Nobody owns the order of a keyed list, so who changed it cannot be told."}
+}
+
 func goneField(s *situation) verdict {
+	if why, ok := s.declaredSwitch(); ok && s.equalsOlder() {
+		return verdict{detect.CausePending, false, nil, "An earlier revision did not declare it, and the engine did not add it: " + why}
+	}
 	reason := "Git declares it and it was removed from the live object. A removal leaves no trace in managedFields."
 	if sw, ok := s.liveSwitch(); ok {
 		reason += " " + sw
