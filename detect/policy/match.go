@@ -21,7 +21,8 @@ type Matcher struct {
 	Cluster   []string `json:"cluster,omitempty"`
 	// Application is namespace/name, or a name in any namespace.
 	Application []string `json:"application,omitempty"`
-	// Path matches the field and everything below it; see pathglob.go.
+	// Path matches the field and everything below it: spec.replicas, spec.containers[*].image,
+	// metadata.labels["example.com/*"], **.resources. ** alone also matches the object as a whole.
 	Path     []string          `json:"path,omitempty"`
 	Presence []detect.Presence `json:"presence,omitempty" jsonschema:"enum=both,enum=git-only,enum=live-only"`
 	// Change is compare's verdict on the field.

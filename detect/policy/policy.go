@@ -37,7 +37,7 @@ type Document struct {
 type Rule struct {
 	Name    string `json:"name"`
 	Matcher `json:",inline"`
-	// When is a CEL expression; see condition.go for its variables.
+	// When is a CEL expression over field, finding, object, application, tier, engineRemoves and now.
 	When Expression `json:"when,omitzero"`
 
 	Disposition detect.Disposition `json:"disposition" jsonschema:"enum=ignore,enum=codify,enum=revert,enum=issue"`

@@ -19,8 +19,8 @@ import (
 
 // Config is holdfast.yaml. Its zero value is that of a run without one.
 type Config struct {
-	APIVersion string `json:"apiVersion" jsonschema:"enum=holdfast/v1"`
-	Kind       string `json:"kind" jsonschema:"enum=Config"`
+	APIVersion string `json:"apiVersion,omitempty" jsonschema:"enum=holdfast/v1"`
+	Kind       string `json:"kind,omitempty" jsonschema:"enum=Config"`
 	// Tier is the tier of clusters that name none. Default: production.
 	Tier detect.Tier `json:"tier,omitempty" jsonschema:"enum=dev,enum=staging,enum=production,enum=regulated,enum=dr"`
 	// Standards are the compliance standards whose controls findings refer to, such as nist-800-53r5.
