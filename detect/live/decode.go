@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/json"
-
+	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
 )
 
@@ -16,15 +15,19 @@ type page struct {
 	next    string // the continue token; empty on the last page
 }
 
-var errNoList = errors.New("no Kubernetes list: something between here and the API server may have answered in its place")
+var (
+	errNoList   = errors.New("no Kubernetes list: something between here and the API server may have answered in its place")
+	errNoObject = errors.New("no Kubernetes object: something between here and the API server may have answered in its place")
+)
 
 // decodePage reads a list as the API server sends it: the items of built-in kinds carry neither apiVersion
 // nor kind, which come from the resource then. With metadataOnly anything but metadata is refused.
-func decodePage(body []byte, r resource, metadataOnly bool) (page, error) {
-	var list map[string]any
-	if err := json.Unmarshal(body, &list); err != nil {
+func decodePage(decoder *jsonvalue.Decoder, body []byte, r resource, metadataOnly bool) (page, error) {
+	value, err := decoder.Decode(body)
+	if err != nil {
 		return page{}, err
 	}
+	list, _ := value.(map[string]any)
 	kind, _ := list["kind"].(string)
 	if !strings.HasSuffix(kind, "List") {
 		return page{}, errNoList
@@ -54,9 +57,13 @@ func decodePage(body []byte, r resource, metadataOnly bool) (page, error) {
 }
 
 func decodeOne(body []byte, r resource, metadataOnly bool) (gitops.Object, error) {
-	var content map[string]any
-	if err := json.Unmarshal(body, &content); err != nil {
+	value, err := jsonvalue.NewDecoder().Decode(body)
+	if err != nil {
 		return gitops.Object{}, err
+	}
+	content, ok := value.(map[string]any)
+	if !ok {
+		return gitops.Object{}, errNoObject
 	}
 	if kind, _ := content["kind"].(string); metadataOnly && kind != "PartialObjectMetadata" {
 		return gitops.Object{}, fmt.Errorf("asked for metadata, the server answered with %s", kind)
@@ -85,8 +92,8 @@ func onlyMetadata(content map[string]any) map[string]any {
 	return map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": metadata}
 }
 
-// strip drops status and who owns it: status is never compared. It changes content that nobody else holds
-// yet. Ownership of other fields in a status entry stays: Kubernetes' own controllers write annotations
+// strip drops status and who owns it: status is never compared. It changes content that nobody else reads
+// yet: objects of one list may share field sets, and lose the same from them. Ownership of other fields in a status entry stays: Kubernetes' own controllers write annotations
 // through the status subresource.
 func strip(o gitops.Object) {
 	if !keepsStatus(o.ID.GroupKind()) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
 )
 
@@ -90,8 +91,9 @@ type dumped struct {
 
 func (d *dump) addFile(file string, data []byte) error {
 	var errs []error
+	decoder := jsonvalue.NewDecoder()
 	for _, doc := range documents(data) {
-		content, err := doc.decode()
+		content, err := doc.decode(decoder)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%w", file, err))
 			continue

@@ -2,19 +2,20 @@ package live
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"holdfast/detect/live/internal/jsonvalue"
 )
 
 // decode gives the document as plain JSON values; nil for an empty one. The error starts with the line in
 // the file. Parsers' messages name keys and places, never values.
-func (d document) decode() (map[string]any, error) {
+func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 	if d.err != nil {
 		return nil, fmt.Errorf("%d: %w", d.line, d.err)
 	}
@@ -26,12 +27,8 @@ func (d document) decode() (map[string]any, error) {
 		}
 		data = converted
 	}
-	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		var syntax *stdjson.SyntaxError
-		if d.json && errors.As(err, &syntax) {
-			return nil, fmt.Errorf("%d: JSON: %w", d.line+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
-		}
+	value, err := decoder.Decode(data)
+	if err != nil {
 		return nil, fmt.Errorf("%d: %w", d.line, err)
 	}
 	content, ok := value.(map[string]any)
@@ -56,7 +53,7 @@ func (d document) yamlError(err error) error {
 // jsonDocuments splits JSON values that follow each other, as several kubectl calls into one file give.
 func jsonDocuments(data []byte) []document {
 	var out []document
-	decoder := stdjson.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(bytes.NewReader(data))
 	for {
 		start := int(decoder.InputOffset())
 		for start < len(data) && bytes.IndexByte([]byte(" \t\r\n"), data[start]) >= 0 {
@@ -66,9 +63,9 @@ func jsonDocuments(data []byte) []document {
 			return out
 		}
 		doc := document{line: 1 + bytes.Count(data[:start], []byte("\n")), json: true}
-		var raw stdjson.RawMessage
+		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
-			var syntax *stdjson.SyntaxError
+			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) {
 				doc.line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 			}

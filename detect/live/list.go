@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
 )
 
@@ -47,10 +48,11 @@ func (c *Cluster) pages(ctx context.Context, l listing) ([]gitops.Object, error)
 	if c.metadataOnly(l.resource) {
 		accept = acceptMetadataList
 	}
+	decoder := jsonvalue.NewDecoder() // one list shares among its pages what repeats
 	for {
 		var page page
 		err := c.requester.get(ctx, l.resource.path(l.namespace, ""), query, accept, func(body []byte) (err error) {
-			page, err = decodePage(body, l.resource, accept == acceptMetadataList)
+			page, err = decodePage(decoder, body, l.resource, accept == acceptMetadataList)
 			return err
 		})
 		if err != nil {
