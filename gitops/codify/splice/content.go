@@ -250,6 +250,50 @@ func (f *file) plainPath(doc int, path gitops.Path) (gitops.Path, error) {
 	return plain, nil
 }
 
+// Lookup finds the value at path in a document's content, picking list entries as Resolve does.
+func Lookup(content any, path gitops.Path) gitops.Value {
+	at := content
+	for _, step := range path {
+		if step.IsField() {
+			m, ok := at.(map[string]any)
+			if !ok {
+				return gitops.Value{}
+			}
+			if at, ok = m[step.Field]; !ok {
+				return gitops.Value{}
+			}
+			continue
+		}
+		list, _ := at.([]any)
+		i := step.Index
+		if step.IsEntry() {
+			var err error
+			if i, err = findEntry(list, step.Keys); err != nil {
+				return gitops.Value{}
+			}
+		}
+		if i < 0 || i >= len(list) {
+			return gitops.Value{}
+		}
+		at = list[i]
+	}
+	return gitops.Present(at)
+}
+
+// Find gives the index of the list entry that carries keys, -1 when there is none or the choice is not
+// unique.
+func Find(list []any, keys []gitops.Key) int {
+	i, err := findEntry(list, keys)
+	if err != nil {
+		return -1
+	}
+	return i
+}
+
+// Normal brings the number types that decoders give to int64 and float64, and whole floats to int64, so
+// that values from different decoders compare.
+func Normal(v any) any { return normal(v) }
+
 // findEntry picks the entry that carries keys, or else the only one that carries some of them and
 // contradicts none; -1 when there is none.
 func findEntry(list []any, keys []gitops.Key) (int, error) {

@@ -55,7 +55,8 @@ func Set(data []byte, doc int, path gitops.Path, value any) ([]byte, error) {
 	}
 	value = normal(value)
 	want := withValue(f.contents(), doc, plain, value)
-	for range maxSteps {
+	last := any(nil)
+	for step := range maxSteps {
 		changes, err := f.towards(doc, plain, value)
 		if err != nil {
 			return nil, fmt.Errorf("set %s: %w", path, err)
@@ -66,10 +67,14 @@ func Set(data []byte, doc int, path gitops.Path, value any) ([]byte, error) {
 			}
 			return f.data, nil
 		}
-		next := apply(f.data, changes)
-		if f, err = parse(next); err != nil {
+		if f, err = parse(apply(f.data, changes)); err != nil {
 			return nil, fmt.Errorf("set %s: %w: %w", path, ErrMismatch, err)
 		}
+		now := f.contents()
+		if len(now) != len(want) || step > 0 && equal(now, last) || !equal(withValue(now, doc, plain, value), want) {
+			return nil, fmt.Errorf("set %s: %w", path, ErrMismatch)
+		}
+		last = now
 	}
 	return nil, fmt.Errorf("set %s: %w: more than %d places differ", path, ErrUnsupported, maxSteps)
 }

@@ -1,0 +1,120 @@
+package codify
+
+import (
+	"context"
+	"slices"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
+
+// Candidate is a guess: edits of source files that may bring the change about.
+type Candidate struct {
+	// What says what is edited, in words for people.
+	What  string
+	Edits []gitops.Edit
+	// Added is how much structure is new: see the constants. Less wins.
+	Added int
+	// engine are the fields of an engine's own object that are edited: its render may move there.
+	engine []engineEdit
+}
+
+// How much structure a candidate adds.
+const (
+	changesValue  = iota // a value that stands there changes, or goes
+	addsEntry            // a key or entry is added where the object is described already
+	addsSection          // a new section, or an entry for an object not described there yet
+	addsFile             // a new file
+	lastResort           // something that people would rather not see
+	takesVariable        // a variable gives way to a literal
+)
+
+// engineEdit names fields of an engine's own object that an edit changes on purpose.
+type engineEdit struct {
+	id   gitops.ObjectID
+	path gitops.Path
+}
+
+// generator guesses candidates of one kind. It gives none where its kind does not apply; what it gives
+// need not be right.
+type generator interface {
+	candidates(ctx context.Context, s site) []Candidate
+}
+
+// generators are all kinds of candidates.
+func generators() []generator {
+	return []generator{
+		rawManifest{}, existingPatch{}, images{}, replicas{}, newPatch{}, substitution{}, replacement{}, removedObject{},
+	}
+}
+
+// site is one goal and what surrounds it.
+type site struct {
+	tree gitops.Tree
+	app  gitops.Application
+	// declared is the object as the tree renders it now.
+	declared gitops.Declared
+	live     gitops.Object
+	change   gitops.FieldChange
+	remove   bool
+	// objects are all that the Application renders now.
+	objects []gitops.Declared
+	// layers are the kustomizations below the Application's path, the outermost first.
+	layers []layer
+	// custom says that the object's type is not known to kustomize, so that patches replace its lists.
+	custom bool
+	// inner is set while a replacement asks for edits of its source.
+	inner bool
+}
+
+// edit gives the edit that makes file read as after; ok is false where it reads so already.
+func (s site) edit(file string, after []byte) (gitops.Edit, bool) {
+	name := linked(s.tree, file)
+	before, there := s.tree.Read(name)
+	if there && slices.Equal(before, after) {
+		return gitops.Edit{}, false
+	}
+	e := gitops.Edit{Path: name, Before: before, After: after}
+	if !there {
+		e.Before = nil
+	}
+	return e, true
+}
+
+// one gives the candidate of a single edited file, none when the splice was refused or changes nothing.
+func (s site) one(what, file string, after []byte, err error, added int) []Candidate {
+	if err != nil {
+		return nil
+	}
+	e, ok := s.edit(file, after)
+	if !ok {
+		return nil
+	}
+	return []Candidate{{What: what, Edits: []gitops.Edit{e}, Added: added}}
+}
+
+// declaredValue is the value that Git declares now.
+func (s site) declaredValue() gitops.Value { return splice.Lookup(s.declared.Content, s.change.Path) }
+
+// insertion gives the place in list (the file's) at which the entry with keys belongs: behind the entry
+// that stands before it in the live list, else at the end.
+func (s site) insertion(listPath gitops.Path, list []any, keys []gitops.Key) int {
+	live, _ := splice.Lookup(s.live.Content, listPath).V.([]any)
+	i := splice.Find(live, keys)
+	for i--; i >= 0; i-- {
+		entry, ok := live[i].(map[string]any)
+		if !ok {
+			break
+		}
+		var same []gitops.Key
+		for _, k := range keys {
+			if v, there := entry[k.Name]; there {
+				same = append(same, gitops.Key{Name: k.Name, Value: text(v)})
+			}
+		}
+		if at := splice.Find(list, same); at >= 0 && len(same) > 0 {
+			return at + 1
+		}
+	}
+	return len(list)
+}

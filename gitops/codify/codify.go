@@ -1,0 +1,101 @@
+// Package codify writes live values back to Git. For each wanted change of a rendered object it lets
+// generators guess edits of the source files, applies each guess as a byte splice to a copy of the tree,
+// and renders everything that reads the changed files before and after. A guess counts only when the
+// wished fields then equal live and no other field of any object moved. Soundness rests on that proof
+// alone, so a new kind of candidate is one file with a generator.
+//
+// The package is pure: the tree, the Fleet and the renderer are given.
+package codify
+
+import (
+	"context"
+	"errors"
+
+	"holdfast/gitops"
+	"holdfast/gitops/render"
+	"holdfast/gitops/typed"
+)
+
+// Wish is what one finding wants of one declared object.
+type Wish struct {
+	// App is the Application in whose render the drift was seen.
+	App gitops.Application
+	// Declared is the object as App renders it from Request.Tree.
+	Declared gitops.Declared
+	// Changes are the fields that shall read as they do live.
+	Changes []gitops.FieldChange
+	// Live is the whole live object; it tells where an added list entry stands. It may be empty.
+	Live      gitops.Object
+	FindingID string
+	// RemoveObject asks that Git stops declaring the object, since it is gone from the cluster.
+	RemoveObject bool
+}
+
+// RenderFunc renders an Application from a tree. The Result may be shared with later calls; codify does
+// not change it.
+type RenderFunc func(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error)
+
+// Request is everything that edits are made and proven with.
+type Request struct {
+	// Tree is the head of the branch that the edits are for.
+	Tree   gitops.Tree
+	Wishes []Wish
+	// Fleet are all Applications known, of clusters and of the tree. Those of other repositories than
+	// the wishes' are left out.
+	Fleet  []gitops.Application
+	Render RenderFunc
+	// Schemas tell which values mean the same and which are defaults. Nil compares literally.
+	Schemas *typed.Schemas
+	// AllowWide accepts that the same field of the same object takes the same value in Applications that
+	// did not ask for it. AllowIncomplete accepts that an Application which may read a changed file could
+	// not be rendered, as long as the file belongs to the wishing Application's own folder.
+	AllowWide, AllowIncomplete bool
+	// Forbidden says of a file that it must not be written, and why. Nil: a built-in list. Holdfast's own
+	// files are never written.
+	Forbidden func(path string) (reason string, no bool)
+	// AllowKind lifts the built-in ban on RBAC, webhooks and admission policies by name. Nil: none.
+	AllowKind func(gitops.GroupKind) bool
+	// Decode reads the Applications that the tree itself declares, after an edit of an engine's object.
+	// Nil: engines' objects are not edited.
+	Decode func(gitops.Tree) []gitops.Application
+}
+
+// Answer is the edits, their proof, and what became of each wish.
+type Answer struct {
+	// Edits have one entry a file, sorted by path.
+	Edits []gitops.Edit
+	Proof gitops.Proof
+	// Placed wishes are in Edits; Failed ones could not be placed, for the reason given.
+	Placed, Failed []Outcome
+}
+
+// Outcome is what became of one change of one finding.
+type Outcome struct {
+	FindingID string
+	// Path is empty when the whole object was wished away.
+	Path gitops.Path
+	// How says which edit was made, in words.
+	How string
+	// Reason says why there is no edit; NearestMiss what the best candidate would have done.
+	Reason, NearestMiss string
+}
+
+var errNoRender = errors.New("codify: Request.Render is not set")
+
+// Propose finds and proves edits for all wishes. Wishes that cannot be placed do not keep the others from
+// it. The error is for a request that cannot be worked on at all, or ctx's end.
+func Propose(ctx context.Context, request Request) (*Answer, error) {
+	if request.Render == nil {
+		return nil, errNoRender
+	}
+	w, err := newWork(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range w.goals {
+		if err := w.place(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	return w.answer(ctx)
+}

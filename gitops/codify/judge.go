@@ -1,0 +1,271 @@
+package codify
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
+
+// verdict is what rendering before and after a candidate gave.
+type verdict struct {
+	// refused says why the candidate does not count.
+	refused string
+	after   state
+	// closed are the goals that the candidate meets and that were open before.
+	closed []*goal
+	// reach counts the fields that move without having been wished; wide names them.
+	reach    int
+	wide     []string
+	unproven map[int]string
+}
+
+// maxNamed bounds how many moved fields a message names.
+const maxNamed = 5
+
+// judge renders every member that reads what the candidate changes, before and after.
+func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
+	var files []string
+	for _, e := range c.Edits {
+		if reason, no := w.request.forbiddenFile(e.Path); no {
+			return verdict{refused: reason}
+		}
+		files = append(files, e.Path)
+	}
+	v := verdict{after: state{tree: w.now.tree.With(c.Edits), renders: slices.Clone(w.now.renders)}, unproven: map[int]string{}}
+	apps := w.decoded(v.after.tree, files)
+	var moves []move
+	for i, m := range w.members {
+		before := w.now.renders[i]
+		if !w.may(m, before, files) {
+			continue
+		}
+		if before.err != nil {
+			v.unproven[i] = before.err.Error()
+			continue
+		}
+		after := w.render(ctx, v.after.tree, m, apps(m, before.app))
+		if after.err != nil {
+			return verdict{refused: fmt.Sprintf("%s does not render any more: %v", m.described(), after.err)}
+		}
+		if n := len(after.result.Problems); n > len(before.result.Problems) {
+			return verdict{refused: fmt.Sprintf("%s has a new problem: %s", m.described(), after.result.Problems[n-1])}
+		}
+		v.after.renders[i] = after
+		closed, moved := w.compare(i, before, after, c.engine)
+		v.closed = append(v.closed, closed...)
+		moves = append(moves, moved...)
+	}
+	return w.settle(g, c, v, moves, files)
+}
+
+// settle decides from what closed and what moved.
+func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []string) verdict {
+	v.reach = len(moves)
+	if !slices.Contains(v.closed, g) {
+		v.refused = "the render does not take the live value from there"
+		if after, ok := v.after.renders[g.member].find(g.wish.Declared.ID); ok && !g.remove {
+			if now := splice.Lookup(after.Content, g.change.Path); now.Set && !g.wish.Declared.IsSecret() {
+				v.refused = "the render would then read " + short(now.V)
+			}
+		}
+		return v
+	}
+	var unwished []string
+	for _, m := range moves {
+		if w.request.AllowWide && w.alike(m) {
+			v.wide = append(v.wide, m.String())
+			continue
+		}
+		unwished = append(unwished, m.String())
+	}
+	if len(unwished) > 0 {
+		v.refused = "it would also move " + named(unwished)
+		return v
+	}
+	if len(v.unproven) == 0 {
+		return v
+	}
+	var who []string
+	for i := range v.unproven {
+		who = append(who, w.members[i].described())
+	}
+	slices.Sort(who)
+	own := !slices.ContainsFunc(files, func(f string) bool { return !within(f, g.wish.App.Source.Path) })
+	if !w.request.AllowIncomplete || !own {
+		v.refused = "it may be read by what could not be rendered: " + named(who)
+	}
+	return v
+}
+
+// named joins names, the first few of them.
+func named(names []string) string {
+	if len(names) > maxNamed {
+		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNamed)
+	}
+	return strings.Join(names, ", ")
+}
+
+// decoded gives how a member's Application reads after the edit of an engine's object.
+func (w *work) decoded(tree gitops.Tree, files []string) func(*member, gitops.Application) gitops.Application {
+	var apps []gitops.Application
+	done := false
+	return func(m *member, app gitops.Application) gitops.Application {
+		if app.Render.File == "" || w.request.Decode == nil || !slices.Contains(files, app.Render.File) {
+			return app
+		}
+		if !done {
+			apps, done = w.request.Decode(tree), true
+		}
+		for _, a := range apps {
+			if a.Namespace == app.Namespace && a.Name == app.Name && a.Render.File == app.Render.File && a.Render.Document == app.Render.Document {
+				return withRender(app, a.Render)
+			}
+		}
+		return app
+	}
+}
+
+// withRender gives app with another render; values of substitutions that were read from a cluster stay.
+func withRender(app gitops.Application, r gitops.Render) gitops.Application {
+	old := app.Render.Kustomize
+	if r.Kustomize != nil && r.Kustomize.PostBuild != nil && old != nil && old.PostBuild != nil {
+		k, p := *r.Kustomize, *r.Kustomize.PostBuild
+		if len(p.SubstituteFrom) == len(old.PostBuild.SubstituteFrom) {
+			p.SubstituteFrom = old.PostBuild.SubstituteFrom
+		}
+		k.PostBuild = &p
+		r.Kustomize = &k
+	}
+	app.Render = r
+	return app
+}
+
+// move is a field that differs between two renders without a goal that wants it.
+type move struct {
+	member *member
+	id     gitops.ObjectID
+	path   gitops.Path
+	after  gitops.Value
+	what   string
+}
+
+func (m move) String() string {
+	at := m.id.String()
+	if len(m.path) > 0 {
+		at += " " + m.path.String()
+	}
+	return strings.TrimSpace(m.member.described() + ": " + at + " " + m.what)
+}
+
+// compare gives the goals of a member that its new render meets, and what else moved.
+func (w *work) compare(index int, before, after rendered, engine []engineEdit) (closed []*goal, moves []move) {
+	m := w.members[index]
+	afterByID := map[gitops.ObjectID]gitops.Declared{}
+	for _, d := range after.result.Objects {
+		afterByID[d.ID] = d
+	}
+	seen := map[gitops.ObjectID]bool{}
+	for _, old := range before.result.Objects {
+		seen[old.ID] = true
+		goals := w.goalsOf(m, old.ID)
+		now, there := afterByID[old.ID]
+		if !there {
+			i := slices.IndexFunc(goals, func(g *goal) bool { return g.remove })
+			if i < 0 {
+				moves = append(moves, move{member: m, id: old.ID, what: "(is gone)"})
+				continue
+			}
+			if w.members[goals[i].member] == m {
+				closed = append(closed, goals[i])
+			}
+			continue
+		}
+		expected := any(old.Content)
+		for _, g := range goals {
+			if g.remove || !w.met(g, now) {
+				continue
+			}
+			if !w.met(g, old) && w.members[g.member] == m {
+				closed = append(closed, g)
+			}
+			expected = transplant(expected, now.Content, g.change.Path)
+		}
+		for _, e := range engine {
+			if e.id == old.ID {
+				expected = transplant(expected, now.Content, e.path)
+			}
+		}
+		for _, p := range differences(expected, any(now.Content), nil) {
+			moves = append(moves, move{member: m, id: old.ID, path: p, after: splice.Lookup(now.Content, p)})
+		}
+	}
+	for _, d := range after.result.Objects {
+		if !seen[d.ID] {
+			moves = append(moves, move{member: m, id: d.ID, what: "(is new)"})
+		}
+	}
+	return closed, moves
+}
+
+// goalsOf are the goals for an object of a member.
+func (w *work) goalsOf(m *member, id gitops.ObjectID) []*goal {
+	var out []*goal
+	for _, g := range w.goals {
+		if g.wish.Declared.ID == id && w.deploys(m, g.wish.App) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// met says whether an object reads as a goal wants.
+func (w *work) met(g *goal, d gitops.Declared) bool {
+	now := splice.Lookup(d.Content, g.change.Path)
+	if !g.change.After.Set {
+		return !now.Set
+	}
+	if !now.Set {
+		return false
+	}
+	if w.meaning.same(d.Object, g.change.Path, now.V, g.change.After.V) {
+		return true
+	}
+	clean := func(v any) any { return w.meaning.clean(d.Object, g.change.Path, splice.Normal(v), g.wish.Live) }
+	return w.meaning.same(d.Object, g.change.Path, clean(now.V), clean(g.change.After.V))
+}
+
+// alike says whether a move is a goal's change in another Application: the same field of an object of the
+// same kind and name takes the same value.
+func (w *work) alike(m move) bool {
+	return slices.ContainsFunc(w.goals, func(g *goal) bool {
+		id := g.wish.Declared.ID
+		if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == "(is gone)") {
+			return false
+		}
+		if g.remove {
+			return true
+		}
+		if !m.path.HasPrefix(g.change.Path) && !g.change.Path.HasPrefix(m.path) {
+			return false
+		}
+		want := g.change.After
+		if m.path.HasPrefix(g.change.Path) && want.Set {
+			want = splice.Lookup(want.V, m.path[len(g.change.Path):])
+		}
+		return want.Set == m.after.Set && reflect.DeepEqual(splice.Normal(want.V), splice.Normal(m.after.V))
+	})
+}
+
+// short prints a value for a message.
+func short(v any) string {
+	s := fmt.Sprintf("%v", v)
+	if len(s) > 80 {
+		return s[:77] + "..."
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package codify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
+
+// newPatch adds a patch to the kustomization that the Application renders: the overlay that owns the
+// environment. It follows the notation that the overlay uses for its other patches.
+type newPatch struct{}
+
+func (newPatch) candidates(_ context.Context, s site) []Candidate {
+	if s.remove || len(s.layers) == 0 || s.declared.Origin.Written.Name == "" {
+		return nil
+	}
+	value := any(nil)
+	if s.change.After.Set {
+		value = s.change.After.V
+	} else {
+		value = deletion(s.change.Path)
+	}
+	var out []Candidate
+	if keyed(s.change.Path) && !s.custom {
+		out = append(out, s.addPatch(nest(s.change.Path, value), addsSection)...)
+	}
+	// A list that does not merge is replaced as a whole: the patch repeats it with the change.
+	if listPath, whole, ok := s.wholeList(); ok {
+		out = append(out, s.addPatch(nest(listPath, whole), addsFile)...)
+	}
+	return out
+}
+
+// keyed says whether all lists on the way are stepped into by key.
+func keyed(p gitops.Path) bool {
+	return !slices.ContainsFunc(p, func(s gitops.Step) bool { return s.IsIndex() || s.IsEntry() && s.Keys[0].Name == "" })
+}
+
+// wholeList gives the outermost list that the change lies in, with the change made.
+func (s site) wholeList() (gitops.Path, any, bool) {
+	i := slices.IndexFunc(s.change.Path, func(step gitops.Step) bool { return !step.IsField() })
+	if !s.custom { // only the innermost list that has no keys
+		i = slices.IndexFunc(s.change.Path, func(step gitops.Step) bool { return step.IsIndex() || step.IsEntry() && step.Keys[0].Name == "" })
+	}
+	if i < 0 {
+		return nil, nil, false
+	}
+	changed := s.declared.Content
+	if s.change.After.Set {
+		changed, _ = with(changed, s.change.Path, s.change.After.V).(map[string]any)
+	} else {
+		changed, _ = without(changed, s.change.Path).(map[string]any)
+	}
+	list := splice.Lookup(changed, s.change.Path[:i])
+	return s.change.Path[:i], list.V, list.Set
+}
+
+// with gives content with value at path, a missing list entry appended.
+func with(content any, path gitops.Path, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	step := path[0]
+	if step.IsField() {
+		m, _ := content.(map[string]any)
+		m = maps.Clone(m)
+		if m == nil {
+			m = map[string]any{}
+		}
+		m[step.Field] = with(m[step.Field], path[1:], value)
+		return m
+	}
+	list, _ := content.([]any)
+	list = slices.Clone(list)
+	i := index(list, step)
+	if i < 0 {
+		return append(list, with(nil, path[1:], value))
+	}
+	list[i] = with(list[i], path[1:], value)
+	return list
+}
+
+// addPatch adds a strategic merge patch with this content below the object's identity.
+func (s site) addPatch(content any, added int) []Candidate {
+	body, ok := content.(map[string]any)
+	if !ok {
+		return nil
+	}
+	l := s.layers[0]
+	written := s.declared.Origin.Written
+	metadata := map[string]any{"name": written.Name}
+	if written.Namespace != "" {
+		metadata["namespace"] = written.Namespace
+	}
+	patch, _ := merged(map[string]any{"apiVersion": s.declared.APIVersion, "kind": written.Kind, "metadata": metadata}, body).(map[string]any)
+	text := splice.Document(patch, splice.StyleOf(l.data))
+	what := fmt.Sprintf("add a patch of %s to %s", s.change.Path, l.file)
+	inline, legacy := l.patchNotation()
+	if inline {
+		at := gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
+		after, err := splice.Set(l.data, 0, at, map[string]any{"patch": strings.ReplaceAll(string(text), "\r\n", "\n")})
+		return s.one(what, l.file, after, err, added)
+	}
+	name := s.freeName(l, fmt.Sprintf("patch-%s-%s", strings.ToLower(written.Kind), strings.ToLower(written.Name)))
+	entry, at := any(map[string]any{"path": name}), gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
+	if legacy {
+		entry, at = name, gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(len(l.list("patchesStrategicMerge")))}
+	}
+	after, err := splice.Set(l.data, 0, at, entry)
+	out := s.one(what, l.file, after, err, max(added, addsFile))
+	for i := range out {
+		e, _ := s.edit(path.Join(l.dir, name), text)
+		out[i].Edits = append(out[i].Edits, e)
+	}
+	return out
+}
+
+// patchNotation tells how a kustomization notes its patches: inside the file, or in the old list of files.
+func (l layer) patchNotation() (inline, legacy bool) {
+	files := 0
+	for _, v := range l.list("patches") {
+		entry, _ := v.(map[string]any)
+		if _, ok := entry["path"]; ok {
+			files++
+		} else if _, ok := entry["patch"]; ok {
+			inline = true
+		}
+	}
+	return inline && files == 0, len(l.list("patches")) == 0 && len(l.list("patchesStrategicMerge")) > 0
+}
+
+// freeName gives a file name that is not taken in the layer's folder, in the folder where its patches lie.
+func (s site) freeName(l layer, name string) string {
+	folder := ""
+	for _, v := range l.list("patches") {
+		entry, _ := v.(map[string]any)
+		if file, ok := entry["path"].(string); ok && !strings.HasPrefix(file, "..") {
+			folder = path.Dir(file)
+		}
+	}
+	ext := ".yaml"
+	if path.Ext(l.file) == ".yml" {
+		ext = ".yml"
+	}
+	for i := 1; ; i++ {
+		candidate := path.Join(folder, name+ext)
+		if i > 1 {
+			candidate = path.Join(folder, fmt.Sprintf("%s-%d%s", name, i, ext))
+		}
+		if _, taken := s.tree.File(path.Join(l.dir, candidate)); !taken {
+			return candidate
+		}
+	}
+}

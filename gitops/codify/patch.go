@@ -1,0 +1,348 @@
+package codify
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
+
+// existingPatch edits a patch that a kustomization has already: where it sets the value, or by adding to a
+// patch for the same object.
+type existingPatch struct{}
+
+func (existingPatch) candidates(_ context.Context, s site) []Candidate {
+	if s.remove {
+		return nil
+	}
+	var out []Candidate
+	for _, l := range s.layers {
+		for _, p := range l.patches(s.tree) {
+			out = append(out, s.editPatch(p)...)
+		}
+	}
+	return out
+}
+
+// patchRef is one patch of a kustomization: a file, or text inside the kustomization file.
+type patchRef struct {
+	// file holds the patch; at is the path of its text in document doc of that file when it is inline.
+	file string
+	doc  int
+	at   gitops.Path
+	data []byte
+	// target is the entry's target; nil when the patch names its object itself.
+	target map[string]any
+	// where names the place for people.
+	where string
+}
+
+// patches lists the patches of a kustomization in all notations that kustomize reads.
+func (l layer) patches(tree gitops.Tree) []patchRef {
+	var out []patchRef
+	for _, key := range []string{"patches", "patchesJson6902"} {
+		for i, v := range l.list(key) {
+			entry, _ := v.(map[string]any)
+			target, _ := entry["target"].(map[string]any)
+			if ref, ok := entry["path"].(string); ok {
+				out = append(out, l.patchFile(tree, ref, target)...)
+			}
+			if inline, ok := entry["patch"].(string); ok {
+				out = append(out, patchRef{
+					file: l.file, at: gitops.Path{gitops.Field(key), gitops.Index(i), gitops.Field("patch")},
+					data: []byte(inline), target: target, where: "the inline patch in " + l.file,
+				})
+			}
+		}
+	}
+	for i, v := range l.strings("patchesStrategicMerge") {
+		if strings.Contains(v, "\n") {
+			out = append(out, patchRef{
+				file: l.file, at: gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(i)},
+				data: []byte(v), where: "the inline patch in " + l.file,
+			})
+			continue
+		}
+		out = append(out, l.patchFile(tree, v, nil)...)
+	}
+	return out
+}
+
+func (l layer) patchFile(tree gitops.Tree, ref string, target map[string]any) []patchRef {
+	file := linked(tree, path.Join(l.dir, ref))
+	data, ok := tree.Read(file)
+	if !ok {
+		return nil
+	}
+	return []patchRef{{file: file, data: data, target: target, where: "the patch " + file}}
+}
+
+// editPatch gives the edits of one patch that may bring the change about.
+func (s site) editPatch(p patchRef) []Candidate {
+	docs, err := splice.Documents(p.data)
+	if err != nil {
+		return nil
+	}
+	var out []Candidate
+	for doc, content := range docs {
+		switch content := content.(type) {
+		case map[string]any:
+			if s.patches(content, p.target) {
+				out = append(out, s.editMerge(p, doc, content)...)
+			}
+		case []any:
+			if selects(p.target, s.declared) {
+				out = append(out, s.editOperations(p, doc, content)...)
+			}
+		}
+	}
+	return out
+}
+
+// write gives the candidate in which the patch's text reads after.
+func (s site) write(p patchRef, what string, after []byte, err error, added int) []Candidate {
+	if err != nil {
+		return nil
+	}
+	if len(p.at) == 0 {
+		return s.one(what+" in "+p.where, p.file, after, nil, added)
+	}
+	data, _ := s.tree.Read(p.file)
+	whole, err := splice.Set(data, p.doc, p.at, string(after))
+	return s.one(what+" in "+p.where, p.file, whole, err, added)
+}
+
+// editMerge edits a strategic merge patch.
+func (s site) editMerge(p patchRef, doc int, content map[string]any) []Candidate {
+	change := s.change.Path
+	old := splice.Lookup(content, change)
+	own := p.target == nil || exact(p.target["name"])
+	if s.change.After.Set {
+		if old.Set || own && describes(content, change) {
+			after, what, added, err := s.changeIn(p.data, doc, nil, content)
+			return s.write(p, what, after, err, added)
+		}
+		if !own {
+			return nil
+		}
+		return s.mergeInto(p, doc, content, nest(change, s.change.After.V), "add "+change.String())
+	}
+	var out []Candidate
+	if old.Set && old.V != nil {
+		after, what, added, err := s.changeIn(p.data, doc, nil, content)
+		out = s.write(p, what, after, err, added)
+	}
+	if own {
+		out = append(out, s.mergeInto(p, doc, content, nest(change, deletion(change)), "delete "+change.String())...)
+	}
+	return out
+}
+
+// mergeInto writes what a patch has to say in addition.
+func (s site) mergeInto(p patchRef, doc int, content map[string]any, more any, what string) []Candidate {
+	after, err := splice.Set(p.data, doc, nil, merged(content, more))
+	return s.write(p, what, after, err, addsEntry)
+}
+
+// merged joins two patches: mappings by key, lists of mappings by the entries' shared keys.
+func merged(a, b any) any {
+	switch b := b.(type) {
+	case map[string]any:
+		m, ok := a.(map[string]any)
+		if !ok {
+			return b
+		}
+		out := map[string]any{}
+		for k, v := range m {
+			out[k] = v
+		}
+		for k, v := range b {
+			if old, there := out[k]; there {
+				v = merged(old, v)
+			}
+			out[k] = v
+		}
+		return out
+	case []any:
+		list, ok := a.([]any)
+		if !ok {
+			return b
+		}
+		list = slices.Clone(list)
+		for _, v := range b {
+			if i := splice.Find(list, keysOf(v)); i >= 0 {
+				list[i] = merged(list[i], v)
+				continue
+			}
+			list = append(list, v)
+		}
+		return list
+	}
+	return b
+}
+
+// keysOf gives the plain fields of a list entry by which it is known: name, or else all scalars.
+func keysOf(v any) []gitops.Key {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return []gitops.Key{{Value: text(v)}}
+	}
+	if name, ok := m["name"]; ok {
+		return []gitops.Key{{Name: "name", Value: text(name)}}
+	}
+	var keys []gitops.Key
+	for k, v := range m {
+		switch v.(type) {
+		case map[string]any, []any:
+		default:
+			if !strings.HasPrefix(k, "$") {
+				keys = append(keys, gitops.Key{Name: k, Value: text(v)})
+			}
+		}
+	}
+	return keys
+}
+
+// nest gives the patch content that holds value at path: mappings, and list entries with their keys.
+func nest(path gitops.Path, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	inner := nest(path[1:], value)
+	step := path[0]
+	switch {
+	case step.IsField():
+		return map[string]any{step.Field: inner}
+	case step.IsEntry() && step.Keys[0].Name != "":
+		entry, ok := inner.(map[string]any)
+		if !ok {
+			entry = map[string]any{}
+		}
+		out := map[string]any{}
+		for _, k := range step.Keys {
+			out[k.Name] = keyValue(k.Value)
+		}
+		for k, v := range entry {
+			out[k] = v
+		}
+		return []any{out}
+	}
+	return []any{inner}
+}
+
+// keyValue reads a key's printed value: merge keys are strings or whole numbers.
+func keyValue(s string) any {
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return i
+	}
+	return s
+}
+
+// deletion is what a strategic merge patch says to take the value at path away.
+func deletion(path gitops.Path) any {
+	if path[len(path)-1].IsEntry() {
+		return map[string]any{"$patch": "delete"}
+	}
+	return nil
+}
+
+// patches says whether a strategic merge patch is for the object.
+func (s site) patches(content, target map[string]any) bool {
+	if target != nil {
+		return selects(target, s.declared)
+	}
+	o := gitops.NewObject(content)
+	written := s.declared.Origin.Written
+	return o.ID.Kind == written.Kind && o.ID.Group == written.Group && (o.ID.Name == written.Name || o.ID.Name == s.declared.ID.Name)
+}
+
+// selects says whether a target may select the object; selectors by label are taken to do so.
+func selects(target map[string]any, d gitops.Declared) bool {
+	match := func(key string, values ...string) bool {
+		want, ok := target[key].(string)
+		if !ok || want == "" {
+			return true
+		}
+		re, err := regexp.Compile("^(?:" + want + ")$")
+		return err == nil && slices.ContainsFunc(values, re.MatchString)
+	}
+	return match("kind", d.ID.Kind) && match("group", d.ID.Group) && match("name", d.ID.Name, d.Origin.Written.Name) &&
+		match("namespace", d.ID.Namespace, d.Origin.Written.Namespace)
+}
+
+// exact says whether a target's name is a plain name rather than a pattern.
+func exact(name any) bool {
+	s, ok := name.(string)
+	return ok && s != "" && regexp.QuoteMeta(s) == s || ok && !strings.ContainsAny(s, "*+?|()[]^$\\") && s != ""
+}
+
+// editOperations edits the value of a JSON 6902 operation that sets the place, or a place around it.
+func (s site) editOperations(p patchRef, doc int, operations []any) []Candidate {
+	if !s.change.After.Set {
+		return nil
+	}
+	var out []Candidate
+	for i, v := range operations {
+		op, _ := v.(map[string]any)
+		kind, _ := op["op"].(string)
+		pointer, _ := op["path"].(string)
+		if kind != "add" && kind != "replace" {
+			continue
+		}
+		rest, ok := behindPointer(s.declared.Content, pointer, op["value"], s.change.Path)
+		if !ok {
+			continue
+		}
+		at := append(gitops.Path{gitops.Index(i), gitops.Field("value")}, rest...)
+		if !describes(op["value"], rest) {
+			continue
+		}
+		added := changesValue
+		if !splice.Lookup(op["value"], rest).Set {
+			added = addsEntry
+		}
+		after, err := splice.Set(p.data, doc, at, s.change.After.V)
+		out = append(out, s.write(p, "change "+s.change.Path.String(), after, err, added)...)
+	}
+	return out
+}
+
+// behindPointer gives what remains of path below the place that a JSON pointer names in content; the
+// pointer's "-" is the entry that reads as value.
+func behindPointer(content any, pointer string, value any, path gitops.Path) (gitops.Path, bool) {
+	at := content
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, token := range tokens {
+		if i >= len(path) {
+			return nil, false
+		}
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		step := path[i]
+		if step.IsField() {
+			if step.Field != token {
+				return nil, false
+			}
+			m, _ := at.(map[string]any)
+			at = m[token]
+			continue
+		}
+		list, _ := at.([]any)
+		want := index(list, step)
+		if want < 0 {
+			return nil, false
+		}
+		if n, err := strconv.Atoi(token); err == nil && n != want || err != nil && token != "-" {
+			return nil, false
+		}
+		if token == "-" && step.IsEntry() && splice.Find([]any{value}, step.Keys) != 0 {
+			return nil, false
+		}
+		at = list[want]
+	}
+	return path[len(tokens):], true
+}

@@ -1,0 +1,253 @@
+package codify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+	"holdfast/gitops/render"
+)
+
+// work is one call of Propose: the goals, the members, and the tree as far as edits were accepted.
+type work struct {
+	request Request
+	members []*member
+	goals   []*goal
+	// start is the state before any edit, now the state after those accepted.
+	start, now state
+	unproven   map[int]string
+	moved      []string
+	meaning    meaning
+	// engine are the fields of engines' objects that accepted edits changed.
+	engine []engineEdit
+}
+
+// goal is one wished change, or an object wished away.
+type goal struct {
+	wish   *Wish
+	change gitops.FieldChange
+	remove bool
+	// member is the index of the wish's Application.
+	member  int
+	settled bool
+	outcome Outcome
+	placed  bool
+}
+
+func newWork(ctx context.Context, request Request) (*work, error) {
+	w := &work{request: request, members: membersOf(request), unproven: map[int]string{}, meaning: meaning{request.Schemas}}
+	w.start = state{tree: request.Tree, renders: make([]rendered, len(w.members))}
+	for i, m := range w.members {
+		w.start.renders[i] = w.render(ctx, request.Tree, m, m.app)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("codify: %w", err)
+		}
+	}
+	w.now = state{tree: request.Tree, renders: slices.Clone(w.start.renders)}
+	for i := range request.Wishes {
+		wish := &request.Wishes[i]
+		at := slices.IndexFunc(w.members, func(m *member) bool { return w.deploys(m, wish.App) })
+		goals := []*goal{}
+		for _, change := range wish.Changes {
+			goals = append(goals, &goal{wish: wish, change: change, member: at})
+		}
+		if wish.RemoveObject {
+			goals = append(goals, &goal{wish: wish, remove: true, member: at})
+		}
+		for _, g := range goals {
+			g.outcome = Outcome{FindingID: wish.FindingID, Path: g.change.Path}
+		}
+		w.goals = append(w.goals, goals...)
+	}
+	return w, nil
+}
+
+// place finds an edit for one goal and takes it over, or says in the goal's outcome why there is none.
+func (w *work) place(ctx context.Context, g *goal) error {
+	if g.settled {
+		return nil
+	}
+	g.settled = true
+	s, reason := w.site(g)
+	if reason != "" {
+		g.outcome.Reason = reason
+		return nil
+	}
+	var candidates []Candidate
+	for _, kind := range generators() {
+		candidates = append(candidates, kind.candidates(ctx, s)...)
+	}
+	slices.SortStableFunc(candidates, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(changedLines(a.Edits), changedLines(b.Edits)))
+	})
+	best, verdict, misses, err := w.choose(ctx, g, candidates)
+	if err != nil {
+		return err
+	}
+	if best == nil {
+		g.outcome.Reason, g.outcome.NearestMiss = noCandidate(candidates, misses)
+		return nil
+	}
+	w.accept(g, *best, verdict)
+	return nil
+}
+
+// site gathers what generators need, or says why the goal cannot be worked on.
+func (w *work) site(g *goal) (site, string) {
+	id := g.wish.Declared.ID
+	if reason, no := w.request.forbiddenChange(id, g.change.Path); no {
+		return site{}, reason
+	}
+	if g.member < 0 {
+		return site{}, "its Application is not part of the repository at hand"
+	}
+	r := w.now.renders[g.member]
+	if r.err != nil {
+		return site{}, "its Application does not render: " + r.err.Error()
+	}
+	declared, ok := r.find(id)
+	if !ok {
+		return site{}, "Git does not declare the object"
+	}
+	if !g.remove && w.met(g, declared) {
+		return site{}, "Git has this value already"
+	}
+	if reason := unreadable(r.result, g); reason != "" {
+		return site{}, reason
+	}
+	t, known := w.meaning.of(declared.Object)
+	change := g.change
+	if change.After.Set {
+		change.After.V = w.meaning.clean(declared.Object, change.Path, splice.Normal(change.After.V), g.wish.Live)
+	}
+	return site{
+		tree: w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
+		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: !known || t.Custom,
+	}, ""
+}
+
+// unreadable says why the value cannot be written although it is seen: it comes from a Secret, or from a
+// variable that is not known.
+func unreadable(r *render.Result, g *goal) string {
+	overlaps := func(paths []gitops.Path) bool {
+		return slices.ContainsFunc(paths, func(p gitops.Path) bool {
+			return p.HasPrefix(g.change.Path) || g.change.Path.HasPrefix(p)
+		})
+	}
+	switch id := g.wish.Declared.ID; {
+	case g.remove:
+		return ""
+	case overlaps(r.Secret[id]):
+		return "its value comes from a Secret, which is never written to Git"
+	case overlaps(r.Unsure[id]):
+		return "its value depends on a variable that could not be read"
+	}
+	return ""
+}
+
+func layersIf(tree gitops.Tree, app gitops.Application) []layer {
+	if app.Render.Kustomize == nil {
+		return nil
+	}
+	out := layersOf(tree, app.Source.Path)
+	for _, component := range app.Render.Kustomize.Components {
+		out = append(out, layersOf(tree, path.Join(app.Source.Path, component))...)
+	}
+	return out
+}
+
+// choose proves candidates in order. The first that moves nothing unwished wins; one that needs the wider
+// scope is kept for the case that none does without.
+func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Candidate, verdict, []miss, error) {
+	var misses []miss
+	var wide *Candidate
+	var wideVerdict verdict
+	seen := map[string]bool{}
+	for i := range candidates {
+		c := &candidates[i]
+		key := fingerprint(c.Edits)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		v := w.judge(ctx, g, *c)
+		if err := ctx.Err(); err != nil {
+			return nil, verdict{}, nil, fmt.Errorf("codify: %w", err)
+		}
+		switch {
+		case v.refused != "":
+			misses = append(misses, miss{*c, v.refused, v.reach})
+		case v.reach == 0:
+			return c, v, misses, nil
+		case wide == nil || v.reach < wideVerdict.reach:
+			wide, wideVerdict = c, v
+		}
+	}
+	return wide, wideVerdict, misses, nil
+}
+
+// accept takes a proven candidate over.
+func (w *work) accept(g *goal, c Candidate, v verdict) {
+	w.now = v.after
+	for i, reason := range v.unproven {
+		w.unproven[i] = reason
+	}
+	w.moved = append(w.moved, v.wide...)
+	w.engine = append(w.engine, c.engine...)
+	for _, closed := range v.closed {
+		closed.settled, closed.placed = true, true
+		closed.outcome.Reason = ""
+		if closed.outcome.How == "" || closed == g {
+			closed.outcome.How = c.What
+		}
+	}
+}
+
+// miss is a candidate that did not pass, and why.
+type miss struct {
+	candidate Candidate
+	why       string
+	reach     int
+}
+
+// noCandidate says why a goal has no edit: the nearest miss is the refused candidate that would have moved
+// least.
+func noCandidate(candidates []Candidate, misses []miss) (reason, nearest string) {
+	if len(candidates) == 0 {
+		return "no place in the repository was found that sets this value", ""
+	}
+	best := slices.MinFunc(misses, func(a, b miss) int {
+		return cmp.Or(cmp.Compare(min(a.reach, 1), min(b.reach, 1))*-1, cmp.Compare(a.reach, b.reach), cmp.Compare(a.candidate.Added, b.candidate.Added))
+	})
+	return fmt.Sprintf("none of %d possible edits gives exactly the live value and leaves the rest alone", len(misses)),
+		best.candidate.What + ": " + best.why
+}
+
+func fingerprint(edits []gitops.Edit) string {
+	var b strings.Builder
+	for _, e := range edits {
+		fmt.Fprintf(&b, "%s\x00%t\x00%s\x00", e.Path, e.Remove, e.After)
+	}
+	return b.String()
+}
+
+// changedLines counts the lines that differ between before and after, added and removed ones each.
+func changedLines(edits []gitops.Edit) int {
+	n := 0
+	for _, e := range edits {
+		before, after := strings.SplitAfter(string(e.Before), "\n"), strings.SplitAfter(string(e.After), "\n")
+		for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+			before, after = before[1:], after[1:]
+		}
+		for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+			before, after = before[:len(before)-1], after[:len(after)-1]
+		}
+		n += max(len(before), len(after))
+	}
+	return n
+}
