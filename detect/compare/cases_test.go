@@ -64,19 +64,28 @@ func TestX(t *testing.T) {
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			defer func() {
-				if e := recover(); e != nil { t.Log("skip", e) }
+				if e := recover(); e != nil {
+					t.Log("skip", e)
+				}
 			}()
 			git := documents(t, filepath.Join(dir, "git.yaml"))
 			live := documents(t, filepath.Join(dir, "live.yaml"))
 			crds := documents(t, filepath.Join(dir, "crds.yaml"))
 			c := newComparer(t, crds...)
 			for _, o := range want.Objects {
-				if o.Presence != "both" { continue }
+				if o.Presence != "both" {
+					continue
+				}
 				g := find(git, o.Ref.ID())
 				l := find(live, o.Ref.ID())
-				if g == nil || l == nil { t.Log("no", o.Ref, g == nil, l == nil); continue }
+				if g == nil || l == nil {
+					t.Log("no", o.Ref, g == nil, l == nil)
+					continue
+				}
 				all, err := c.Compare(*g, *l, compare.Options{All: true})
-				if err != nil { t.Error(err) }
+				if err != nil {
+					t.Error(err)
+				}
 				check(t, o.Ref, o.Fields, all)
 			}
 		})
@@ -87,11 +96,16 @@ func check(t *testing.T, ref detect.ObjectRef, rows []map[string]any, all []dete
 	listed := map[string]bool{}
 	for _, row := range rows {
 		path, err := gitops.ParsePath(row["path"].(string))
-		if err != nil { t.Error(err); continue }
+		if err != nil {
+			t.Error(err)
+			continue
+		}
 		listed[path.String()] = true
 		var got *detect.Difference
 		for i := range all {
-			if all[i].Path.Equal(path) { got = &all[i] }
+			if all[i].Path.Equal(path) {
+				got = &all[i]
+			}
 		}
 		differs := row["differs"].(bool)
 		switch {
@@ -104,12 +118,22 @@ func check(t *testing.T, ref detect.ObjectRef, rows []map[string]any, all []dete
 		default:
 			t.Logf("ok %s %s %v", got.Kind, path, owners(got))
 			if differs && !got.Masked {
-			for _, side := range []struct{n string; v gitops.Value}{{"git", got.Git}, {"live", got.Live}} {
-				w, has := row[side.n]
-				if has != side.v.Set { t.Errorf("%s %s: %s has %v", ref.Name, path, side.n, side.v) ; continue}
-				if w == "<present>" || !has { continue }
-				if !typed.Equal(typed.Anything(), w, side.v.V) && !reflect.DeepEqual(w, side.v.V) && fmt.Sprint(w) != fmt.Sprint(side.v.V) { t.Errorf("%s %s %s: want %v got %v", ref.Name, path, side.n, w, side.v.V) }
-			}
+				for _, side := range []struct {
+					n string
+					v gitops.Value
+				}{{"git", got.Git}, {"live", got.Live}} {
+					w, has := row[side.n]
+					if has != side.v.Set {
+						t.Errorf("%s %s: %s has %v", ref.Name, path, side.n, side.v)
+						continue
+					}
+					if w == "<present>" || !has {
+						continue
+					}
+					if !typed.Equal(typed.Anything(), w, side.v.V) && !reflect.DeepEqual(w, side.v.V) && fmt.Sprint(w) != fmt.Sprint(side.v.V) {
+						t.Errorf("%s %s %s: want %v got %v", ref.Name, path, side.n, w, side.v.V)
+					}
+				}
 			}
 		}
 	}
@@ -122,13 +146,17 @@ func check(t *testing.T, ref detect.ObjectRef, rows []map[string]any, all []dete
 
 func owners(d *detect.Difference) string {
 	var out []string
-	for _, o := range d.Owners { out = append(out, o.Manager+"/"+o.Operation) }
+	for _, o := range d.Owners {
+		out = append(out, o.Manager+"/"+o.Operation)
+	}
 	return strings.Join(out, ",")
 }
 
 func find(list []gitops.Object, id gitops.ObjectID) *gitops.Object {
 	for i := range list {
-		if list[i].ID.GroupKind() == id.GroupKind() && list[i].ID.Name == id.Name && (list[i].ID.Namespace == "" || id.Namespace == "" || list[i].ID.Namespace == id.Namespace) { return &list[i] }
+		if list[i].ID.GroupKind() == id.GroupKind() && list[i].ID.Name == id.Name && (list[i].ID.Namespace == "" || id.Namespace == "" || list[i].ID.Namespace == id.Namespace) {
+			return &list[i]
+		}
 	}
 	return nil
 }
