@@ -2,6 +2,8 @@ package repo_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"holdfast/gitops"
 	"holdfast/gitops/repo"
@@ -312,12 +315,7 @@ func TestANameThatIsNoBranchIsRefused(t *testing.T) {
 func filled(t *testing.T, c repo.Commit) repo.Commit {
 	t.Helper()
 	if c.Signer == nil {
-		private, _ := repotest.SSHKey(t, "ed25519", "")
-		signer, err := sign.Load(private, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Signer = signer
+		c.Signer = anySigner(t)
 	}
 	if c.Message == "" {
 		c.Message = "change"
@@ -329,6 +327,24 @@ func filled(t *testing.T, c repo.Commit) repo.Commit {
 		c.When = when
 	}
 	return c
+}
+
+// anySigner makes a key in memory, for commits whose signature is not what is tested.
+func anySigner(t *testing.T) sign.Signer {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := sign.Load(pem.EncodeToMemory(block), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
 }
 
 func commit(t *testing.T, r *repo.Repository, c repo.Commit) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -40,15 +41,33 @@ func (r *Repository) Push(ctx context.Context, branch, commit, expected string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	sent, err := r.send(ctx, command)
-	if err != nil && sent {
-		err = r.settle(ctx, command, err)
-	}
-	if err != nil {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		sent, err := r.send(ctx, command)
+		if err != nil && sent {
+			err = r.settle(ctx, command, err)
+		}
+		if err == nil {
+			break
+		}
+		// Another push holds the branch for a moment. It has not moved yet, so asking again is the same question.
+		if locked := sent && strings.Contains(err.Error(), "lock"); locked && wait < time.Second && pause(ctx, wait) == nil {
+			continue
+		}
 		return fmt.Errorf("%s: push branch %s: %w", r.remote.name, branch, err)
 	}
-	r.refs.branches[branch] = command.New
+	r.refs.branches[branch], r.refs.byName[ref.String()] = command.New, command.New
 	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // send runs one push. sent says whether the remote may have acted.
@@ -65,7 +84,7 @@ func (r *Repository) send(ctx context.Context, command packp.Command) (sent bool
 	}
 	now := advertised.References[command.Name.String()]
 	if now == command.New {
-		return false, nil
+		return false, nil // done before
 	}
 	if now != command.Old {
 		return false, moved(now, command.Old)

@@ -19,6 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/file"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 // remote is where a repository is and how to reach it.
@@ -28,6 +29,7 @@ type remote struct {
 	auth     transport.AuthMethod
 	name     string // for people, without credentials
 	local    bool
+	ssh      bool
 }
 
 func newRemote(raw string, auth Auth) (remote, error) {
@@ -59,7 +61,7 @@ func newRemote(raw string, auth Auth) (remote, error) {
 			out.auth = &githttp.BasicAuth{Username: cmp.Or(auth.Username, "x-access-token"), Password: auth.Password}
 		}
 	case "ssh":
-		out.client = gitssh.NewClient(nil)
+		out.ssh, out.client = true, gitssh.NewClient(nil)
 		out.auth, err = sshAuth(*endpoint, cmp.Or(user, "git"), auth)
 	default:
 		err = fmt.Errorf("scheme %q is not supported: use a path, file, http, https or ssh", endpoint.Protocol)
@@ -145,6 +147,15 @@ func (r remote) explain(ctx context.Context, err error) error {
 	if other != nil || errors.Is(err, pktline.ErrInvalidPktLen) {
 		// The data is the server's, often a page of HTML: not for a message.
 		return errors.New("the answer is not Git's protocol: check the URL")
+	}
+	var host *knownhosts.KeyError
+	switch {
+	case errors.As(err, &host) && len(host.Want) > 0:
+		return fmt.Errorf("%w: the server's key is not the one in the known hosts: somebody may sit in between, or the key was changed", ErrDenied)
+	case errors.As(err, &host):
+		return fmt.Errorf("%w: the server is not among the known hosts: check its key and add it", ErrDenied)
+	case r.ssh && strings.Contains(err.Error(), "unable to authenticate"):
+		return fmt.Errorf("%w: the server does not accept the SSH key", ErrDenied)
 	}
 	var network *net.OpError
 	if errors.As(err, &network) {

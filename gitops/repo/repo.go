@@ -100,10 +100,11 @@ type Repository struct {
 // refs is what the remote advertised.
 type refs struct {
 	head     plumbing.Hash
-	branch   string // of HEAD; empty when detached
-	branches map[string]plumbing.Hash
-	tags     map[string]plumbing.Hash // peeled
-	anyWant  bool                     // the remote hands out commits that no ref names
+	branch   string                          // of HEAD; empty when detached
+	byName   map[string]plumbing.Hash        // commit of each full name, tags peeled
+	branches map[string]plumbing.Hash        // the same of refs/heads/, by short name
+	ask      map[plumbing.Hash]plumbing.Hash // what to ask for to get such a commit: itself, or the tag around it
+	anyWant  bool                            // the remote hands out commits that no ref names
 }
 
 // Open reads a repository into memory. Errors name the URL without credentials, and what to do.
@@ -146,19 +147,23 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 func (r *Repository) URL() string { return r.remote.name }
 
 func readRefs(a *packp.AdvRefs) refs {
-	out := refs{branches: map[string]plumbing.Hash{}, tags: map[string]plumbing.Hash{}}
+	out := refs{byName: map[string]plumbing.Hash{}, branches: map[string]plumbing.Hash{}, ask: map[plumbing.Hash]plumbing.Hash{}}
 	if a.Head != nil {
 		out.head = *a.Head
+		out.ask[out.head] = out.head
 	}
 	for name, h := range a.References {
-		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-			out.branches[branch] = h
+		commit := h
+		if peeled, ok := a.Peeled[name]; ok {
+			commit = peeled
 		}
-		if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok {
-			if peeled, ok := a.Peeled[name]; ok {
-				h = peeled
-			}
-			out.tags[tag] = h
+		out.byName[name] = commit
+		// A remote hands out what its refs name, and an annotated tag names the tag, not the commit in it.
+		if out.ask[commit].IsZero() || commit == h {
+			out.ask[commit] = h
+		}
+		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			out.branches[branch] = commit
 		}
 	}
 	for _, symref := range a.Capabilities.Get(capability.SymRef) {

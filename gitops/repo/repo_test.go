@@ -85,8 +85,13 @@ func TestRevisionsResolve(t *testing.T) {
 	repotest.Git(t, work, "checkout", "-q", "--detach", first)
 	aside := repotest.Commit(t, work, "no branch has this", map[string]string{"a": "4"})
 	repotest.Git(t, work, "tag", "aside")
+	aside2 := repotest.Commit(t, work, "nor this", map[string]string{"a": "5"})
+	repotest.Git(t, work, "tag", "-a", "-m", "annotated", "aside2")
+	pull := repotest.Commit(t, work, "nor this", map[string]string{"a": "6"})
+	repotest.Git(t, work, "update-ref", "refs/pull/7/head", pull)
 	repotest.Git(t, work, "checkout", "-q", "main")
 	bare := repotest.BareOf(t, work)
+	repotest.Git(t, work, "push", "-q", bare, "refs/pull/7/head")
 	base := repotest.Serve(t, filepath.Dir(bare), "")
 
 	for _, where := range []struct{ name, url string }{
@@ -106,6 +111,9 @@ func TestRevisionsResolve(t *testing.T) {
 				{"a tag as a full ref", "refs/tags/v1.0.0", first},
 				{"a full commit", first, first},
 				{"a commit that only a tag holds", aside, aside},
+				{"an annotated tag whose commit no branch holds", "aside2", aside2},
+				{"a commit that only an annotated tag holds", aside2, aside2},
+				{"a ref that is neither branch nor tag", "refs/pull/7/head", pull},
 				{"a short commit", second[:9], second},
 				{"what Flux applied from a branch", "main@sha1:" + first, first},
 				{"what Flux applied from a tag", "v1.0.0@sha1:" + first, first},

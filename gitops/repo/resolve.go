@@ -84,11 +84,10 @@ func (r *Repository) lookUp(rev string) (plumbing.Hash, error) {
 		}
 		return r.refs.head, nil
 	}
-	if h, ok := r.refs.branches[strings.TrimPrefix(name, "refs/heads/")]; ok {
-		return h, nil
-	}
-	if h, ok := r.refs.tags[strings.TrimPrefix(name, "refs/tags/")]; ok {
-		return h, nil
+	for _, prefix := range []string{"refs/heads/", "refs/tags/", ""} {
+		if h, ok := r.refs.byName[prefix+name]; ok {
+			return h, nil
+		}
 	}
 	if slash := strings.LastIndex(name, "/"); slash >= 0 && plumbing.IsHash(name[slash+1:]) {
 		return plumbing.NewHash(name[slash+1:]), nil
@@ -146,17 +145,14 @@ type attempt struct {
 // attempts: a commit can be asked for by hash where a ref names it, or where the remote allows it; else all
 // history of all branches is read, once.
 func (r *Repository) attempts(h plumbing.Hash) []attempt {
-	var named bool
 	var all []plumbing.Hash
 	for _, tip := range r.refs.branches {
-		named = named || tip == h
 		all = append(all, tip)
 	}
-	for _, tip := range r.refs.tags {
-		named = named || tip == h
-	}
 	var out []attempt
-	if named || r.refs.anyWant || h == r.refs.head {
+	if ask, named := r.refs.ask[h]; named {
+		out = append(out, attempt{[]plumbing.Hash{ask}, r.depth})
+	} else if r.refs.anyWant {
 		out = append(out, attempt{[]plumbing.Hash{h}, r.depth})
 	}
 	if !r.complete && len(all) > 0 {

@@ -46,10 +46,10 @@ func TestARepositoryOverSSH(t *testing.T) {
 		says string
 	}{
 		{"no host keys", repo.Auth{SSHKey: user}, "host keys"},
-		{"another server's host key", repo.Auth{SSHKey: user, KnownHosts: known(userPublic)}, "key mismatch"},
-		{"an unknown server", repo.Auth{SSHKey: user, KnownHosts: []byte("example.com " + ecdsaPublic + "\n")}, "key is unknown"},
+		{"another server's host key", repo.Auth{SSHKey: user, KnownHosts: known(userPublic)}, "not the one in the known hosts"},
+		{"an unknown server", repo.Auth{SSHKey: user, KnownHosts: []byte("example.com " + ecdsaPublic + "\n")}, "not among the known hosts"},
 		{"host keys that are garbage", repo.Auth{SSHKey: user, KnownHosts: []byte("garbage\n")}, "known hosts"},
-		{"a key that the server does not take", repo.Auth{SSHKey: ecdsa, KnownHosts: known(ecdsaPublic)}, "unable to authenticate"},
+		{"a key that the server does not take", repo.Auth{SSHKey: ecdsa, KnownHosts: known(ecdsaPublic)}, "does not accept the SSH key"},
 		{"an encrypted key without its passphrase", repo.Auth{SSHKey: locked, KnownHosts: known(ecdsaPublic)}, "passphrase"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
