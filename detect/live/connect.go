@@ -36,7 +36,7 @@ type Options struct {
 	Secrets Secrets
 	// UserAgent names the client in the server's audit log, such as holdfast/1.2.0.
 	UserAgent string
-	// QPS and Burst limit requests a second; 0 takes 50 and 100.
+	// QPS and Burst limit requests a second; 0 takes 100 and 200.
 	QPS   float32
 	Burst int
 	// InFlight limits requests at the same time; 0 takes 8.
@@ -44,6 +44,10 @@ type Options struct {
 	// Timeout limits one request, its body included; 0 takes a minute.
 	Timeout time.Duration
 }
+
+// firstAnswer is how long Connect waits, attempts included: a server behind a firewall that drops packets
+// does not even refuse.
+const firstAnswer = 20 * time.Second
 
 // Cluster is a connection to one API server. It sends GET requests only. It is safe for concurrent use.
 type Cluster struct {
@@ -71,7 +75,7 @@ func Connect(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	config := target.config
 	config.UserAgent = cmp.Or(o.UserAgent, "holdfast")
-	config.QPS, config.Burst = cmp.Or(o.QPS, 50), cmp.Or(o.Burst, 100)
+	config.QPS, config.Burst = cmp.Or(o.QPS, 100), cmp.Or(o.Burst, 200)
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = 0 // one request is limited by its own context
 	client, err := rest.HTTPClientFor(config)
@@ -101,6 +105,8 @@ func Connect(ctx context.Context, o Options) (*Cluster, error) {
 			pause:   200 * time.Millisecond,
 		},
 	}
+	ctx, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
 	if c.version, err = c.requester.version(ctx); err != nil {
 		return nil, target.explain(err, base)
 	}

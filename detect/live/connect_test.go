@@ -59,6 +59,20 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestConnectToAServerThatNeverAnswers(t *testing.T) {
+	s := newAPIServer(t)
+	s.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+		<-r.Context().Done()
+		return true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Connect(ctx, Options{Kubeconfig: s.kubeconfig()})
+	if err == nil || !strings.Contains(err.Error(), "does not answer in time") || !strings.Contains(err.Error(), s.url) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestRetryPause(t *testing.T) {
 	busy := func(after time.Duration) error { return &statusError{code: 429, retryAfter: after} }
 	cases := []struct {
