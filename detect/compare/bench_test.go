@@ -3,6 +3,7 @@ package compare_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -16,7 +17,14 @@ import (
 // deployment gives a Deployment of three containers as Git and as a real API server have it.
 func deployment(t testing.TB) (git, live gitops.Object) {
 	t.Helper()
-	return documents(t, "testdata/deployment.git.yaml")[0], documents(t, "testdata/deployment.live.yaml")[0]
+	read := func(file string) gitops.Object {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objects(t, text)[0]
+	}
+	return read("testdata/deployment.git.yaml"), read("testdata/deployment.live.yaml")
 }
 
 func BenchmarkCompareDeployment(b *testing.B) {

@@ -256,13 +256,14 @@ func (w *walker) split(f *typed.Field, t *typed.Type, live map[string]any) bool 
 	return true
 }
 
-// missing judges a value that Git alone has. t is nil where the schema knows no such field.
+// missing judges a value that Git alone has. t is nil where the schema knows no such field. A declared default
+// is no excuse: the server would have put it back where it applies.
 func (w *walker) missing(f *typed.Field, t *typed.Type, git any) {
 	if t == nil {
 		w.emit(detect.UnknownField, gitops.Present(git), gitops.Value{})
 		return
 	}
-	if f != nil && (typed.Absent(f, git) || w.isDefault(f, t, git)) {
+	if f != nil && typed.Absent(f, git) {
 		w.excuse(detect.Defaulted, gitops.Present(git), gitops.Value{})
 		return
 	}
