@@ -29,7 +29,7 @@ func CommitMessage(v Commit) (string, error) { return render("commit.tmpl", v) }
 
 func render(name string, view any) (string, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"code": Code, "cell": cell, "fence": fence, "title": title, "short": short,
+		"code": Code, "cell": Cell, "fence": fence, "title": title, "short": short,
 	}).ParseFS(files, name, "parts.tmpl")
 	if err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
@@ -75,8 +75,8 @@ func Code(text string) string {
 	return ticks + text + ticks
 }
 
-// cell is Code for a table: long values are cut, absent ones are a dash, borders are escaped.
-func cell(text string) string {
+// Cell is Code for a table: long values are cut, absent ones are a dash, borders are escaped.
+func Cell(text string) string {
 	if text == "" {
 		return "–"
 	}

@@ -153,7 +153,14 @@ func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
 		if err != nil {
 			return fmt.Errorf("the revert record breaks the render of %s: %w", app.ID(), err)
 		}
-		one, two := before.Digest(), now.Digest()
+		one, err := gitops.DigestDeclared(before.Objects)
+		if err != nil {
+			return err
+		}
+		two, err := gitops.DigestDeclared(now.Objects)
+		if err != nil {
+			return err
+		}
 		if one != two {
 			p.Proof.Moved = append(p.Proof.Moved, app.ID())
 		}

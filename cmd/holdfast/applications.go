@@ -76,7 +76,10 @@ func (x *session) applications() ([]gitops.Application, error) {
 	}
 	apps, problems := flux.Decode("", engines)
 	for _, p := range problems {
-		return nil, fmt.Errorf("--application: %s", p.Message)
+		// A source that the file does not hold is what --git stands for.
+		if len(x.flags.git) == 0 || len(apps) == 0 {
+			return nil, fmt.Errorf("--application: %s: %s", p.Object, p.Message)
+		}
 	}
 	return append(out, apps...), nil
 }

@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/bot"
-	"holdfast/bot/forge"
 	"holdfast/bot/propose"
-	"holdfast/bot/publish"
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/folder"
 )
 
 func newProposeCommand(s streams) *cobra.Command {
@@ -112,7 +110,7 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 	switch {
 	case opened.git == nil:
 		out.Base = working
-	case app.Source.Branch == "" && app.Kind == "Application":
+	case app.Source.Branch == "" && (app.Kind == folder.Kind || app.Source.Repo == ""):
 		if out.Base, err = opened.git.DefaultBranch(); err != nil {
 			return out, err
 		}
@@ -124,54 +122,4 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 	}
 	out.Tree, err = opened.Tree(out.BaseCommit)
 	return out, err
-}
-
-// publisher is a session's way to the forge: signer, repositories, forges by repository URL.
-type publisher struct {
-	session *session
-	commits publish.Commits
-	forges  map[string]forge.Publisher
-}
-
-// publish carries out what Plan decides, a repository at a time, and prints one line an action.
-func (p *publisher) publish(ctx context.Context, result detect.Scan, proposals []bot.Proposal) error {
-	scopes := map[string]bool{}
-	all := true
-	for _, a := range result.Applications {
-		if a.State == detect.Rendered {
-			scopes[bot.ScopeMark(propose.Scope(a.Application))] = true
-		} else {
-			all = false
-		}
-	}
-	scopes[bot.ScopeMark(propose.RootScope)] = all
-	byRepo := map[string][]bot.Proposal{}
-	repos := p.session.repositoriesOf(result)
-	for _, one := range proposals {
-		byRepo[one.Repo] = append(byRepo[one.Repo], one)
-	}
-	var failed []error
-	for _, repo := range repos {
-		target, err := p.forge(ctx, repo)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		var threads []bot.Thread
-		for _, kind := range []bot.Kind{bot.AsPullRequest, bot.AsIssue} {
-			found, err := target.Threads(ctx, kind)
-			if err != nil {
-				return fmt.Errorf("%s: listing the %ss: %w", repo, kind, err)
-			}
-			threads = append(threads, found...)
-		}
-		actions := publish.Plan(byRepo[repo], threads, scopes)
-		for _, o := range publish.Apply(ctx, target, p.commits, actions, p.session.input.Now) {
-			p.session.reportOutcome(o)
-			if o.Err != nil {
-				failed = append(failed, o.Err)
-			}
-		}
-	}
-	return errors.Join(failed...)
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"holdfast/bot"
+	"holdfast/bot/forge"
+	"holdfast/bot/propose"
 	"holdfast/bot/publish"
+	"holdfast/detect"
 	"holdfast/gitops"
 	"holdfast/gitops/repo"
 	"holdfast/gitops/repo/sign"
@@ -18,7 +22,7 @@ type commits struct {
 	sources *sources
 	signer  sign.Signer
 	author  repo.Person
-	now     func() repoTime
+	when    time.Time
 }
 
 // Push commits the files onto the proposal's base and sets the branch to it. A branch that is as wanted
@@ -45,7 +49,7 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 		return "", err
 	}
 	commit, err := source.git.Commit(repo.Commit{
-		Parent: p.BaseCommit, Edits: edits, Message: p.Message, Author: c.author, When: c.now(), Signer: c.signer,
+		Parent: p.BaseCommit, Edits: edits, Message: p.Message, Author: c.author, When: c.when, Signer: c.signer,
 	})
 	if err != nil {
 		return "", err
@@ -54,3 +58,75 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 }
 
 var _ publish.Commits = commits{}
+
+// publisher is a session's way to the forge: signer, repositories, forges by repository URL.
+type publisher struct {
+	session *session
+	commits publish.Commits
+}
+
+// newPublisher loads the signing key, so that a key that cannot sign is told before anything is read.
+func (x *session) newPublisher(context.Context) (*publisher, error) {
+	if x.config.Signing == nil {
+		return nil, fmt.Errorf("no signing key: every commit is signed; set signing in holdfast.yaml, or use --dry-run")
+	}
+	signer, err := x.config.Signing.Load()
+	if err != nil {
+		return nil, err
+	}
+	return &publisher{session: x, commits: commits{
+		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now,
+	}}, nil
+}
+
+// forge gives the forge of a repository, as the configuration names it.
+func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, error) {
+	r := p.session.config.Repository(repo)
+	if r == nil || r.Forge == nil {
+		return nil, fmt.Errorf("no forge is configured for %s: add the repository, with its forge, to holdfast.yaml", orDefault(repo, "the repository"))
+	}
+	return openForge(ctx, *r.Forge)
+}
+
+// publish carries out what Plan decides, a repository at a time, and prints one line an action.
+func (p *publisher) publish(ctx context.Context, result detect.Scan, proposals []bot.Proposal) error {
+	scopes := map[string]bool{}
+	all := true
+	for _, a := range result.Applications {
+		if a.State == detect.Rendered {
+			scopes[bot.ScopeMark(propose.Scope(a.Application))] = true
+		} else {
+			all = false
+		}
+	}
+	scopes[bot.ScopeMark(propose.RootScope)] = all
+	byRepo := map[string][]bot.Proposal{}
+	repos := p.session.repositoriesOf(result)
+	for _, one := range proposals {
+		byRepo[one.Repo] = append(byRepo[one.Repo], one)
+	}
+	var failed []error
+	for _, repo := range repos {
+		target, err := p.forge(ctx, repo)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		var threads []bot.Thread
+		for _, kind := range []bot.Kind{bot.AsPullRequest, bot.AsIssue} {
+			found, err := target.Threads(ctx, kind)
+			if err != nil {
+				return fmt.Errorf("%s: listing the %ss: %w", repo, kind, err)
+			}
+			threads = append(threads, found...)
+		}
+		actions := publish.Plan(byRepo[repo], threads, scopes)
+		for _, o := range publish.Apply(ctx, target, p.commits, actions, p.session.input.Now) {
+			p.session.reportOutcome(o)
+			if o.Err != nil {
+				failed = append(failed, o.Err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

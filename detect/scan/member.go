@@ -86,8 +86,9 @@ func (s *sources) repository(ctx context.Context, url string) (Repository, error
 }
 
 // member renders one Application. It never fails: what goes wrong makes the member unknown, with a reason.
-func (s *sources) member(ctx context.Context, app gitops.Application, tier detect.Tier, namespaced func(gitops.GroupKind) (bool, bool)) *member {
-	m := &member{app: app, tier: tier}
+func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool)) *member {
+	m := &member{app: app, tier: target.Tier}
+	given := slices.ContainsFunc(target.Applications, func(a gitops.Application) bool { return sameApplication(a, app) })
 	if s.in.Bound != nil {
 		if ok, reason := s.in.Bound(app); !ok {
 			m.reason = "not bound: " + reason
@@ -104,7 +105,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, tier detec
 		m.reason = err.Error()
 		return m
 	}
-	commit, err := s.revision(m)
+	commit, err := s.revision(m, given)
 	if err != nil {
 		m.reason = err.Error()
 		return m
@@ -153,14 +154,15 @@ func (m *member) settle(commit string) error {
 	return nil
 }
 
-// revision is what the engine applied, or what the caller asks for.
-func (s *sources) revision(m *member) (string, error) {
+// revision is what the engine applied, or what the caller asks for. An Application that the caller describes,
+// and whose engine says nothing of it, is taken to be applied from the newest commit.
+func (s *sources) revision(m *member, given bool) (string, error) {
 	switch {
 	case s.in.Revision != "":
 		return m.repo.Resolve(s.in.Revision)
 	case m.app.Source.Applied != "":
 		return m.repo.Resolve(m.app.Source.Applied)
-	case m.app.Engine == gitops.None:
+	case given:
 		return m.repo.Head(m.app.Source.Branch)
 	}
 	return "", fmt.Errorf("the engine has never applied %s %s/%s: %s", m.app.Kind, m.app.Namespace, m.app.Name,

@@ -53,7 +53,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
-		members = append(members, sources.member(ctx, app, target.Tier, engines.Namespaced))
+		members = append(members, sources.member(ctx, app, target, engines.Namespaced))
 	}
 
 	in.progress("%s: reading live objects", target.Name)
@@ -100,20 +100,45 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []flux.Problem) {
 	var apps []gitops.Application
 	var problems []flux.Problem
-	if !target.OnlyGiven {
-		apps, problems = flux.Decode(target.Name, engines.Objects)
+	apps, problems = flux.Decode(target.Name, engines.Objects)
+	if target.OnlyGiven {
+		problems = nil
+		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
+			return !slices.ContainsFunc(target.Applications, func(given gitops.Application) bool { return sameApplication(a, given) })
+		})
 	}
 	for _, given := range target.Applications {
 		given.Cluster = target.Name
-		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
-			return a.Kind == given.Kind && a.Namespace == given.Namespace && a.Name == given.Name
-		})
-		apps = append(apps, given)
+		i := slices.IndexFunc(apps, func(a gitops.Application) bool { return sameApplication(a, given) })
+		if i < 0 {
+			apps = append(apps, given)
+			continue
+		}
+		apps[i] = withStatus(given, apps[i])
 	}
 	slices.SortFunc(apps, func(a, b gitops.Application) int {
 		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
 	})
 	return apps, problems
+}
+
+func sameApplication(a, b gitops.Application) bool {
+	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// withStatus completes a given Application with what the engine says of its own.
+func withStatus(given, own gitops.Application) gitops.Application {
+	if given.Source.Applied == "" {
+		given.Source.Applied = own.Source.Applied
+	}
+	if given.Source.Repo == "" {
+		given.Source.Repo, given.Source.Branch, given.Source.Kind = own.Source.Repo, own.Source.Branch, own.Source.Kind
+	}
+	if given.Inventory == nil {
+		given.Inventory = own.Inventory
+	}
+	given.Ready, given.Message = own.Ready, own.Message
+	return given
 }
 
 // wanted is what has to be read: everything declared now or applied before, and whatever carries the mark
