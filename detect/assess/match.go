@@ -15,8 +15,9 @@ const fallbackClass = "custom_resource"
 
 // classify gives the class of a field, or of the whole object when path is empty.
 func (a *Assessor) classify(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) string {
+	id := object.ID()
 	for _, m := range a.matches {
-		if m.names(object) && m.covers(object, path, git, live) {
+		if m.names(id) && m.covers(object, path, git, live) {
 			return m.Class
 		}
 	}
@@ -28,8 +29,9 @@ func (a *Assessor) classify(object detect.ObjectRef, path gitops.Path, git, live
 // Secrets, engine objects, Pod Security labels and opt-out marks. A value that holds such a field below it
 // is sensitive too.
 func (a *Assessor) Sensitive(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) bool {
+	id := object.ID()
 	for _, m := range a.sensitive {
-		if m.names(object) && (m.covers(object, path, git, live) || m.below(object, path, git, 0) || m.below(object, path, live, 0)) {
+		if m.names(id) && (m.covers(object, path, git, live) || m.below(object, path, git, 0) || m.below(object, path, live, 0)) {
 			return true
 		}
 	}
@@ -40,7 +42,7 @@ func (a *Assessor) Sensitive(object detect.ObjectRef, path gitops.Path, git, liv
 // or its pods hold host access or a security context that falls below the declared one.
 func (a *Assessor) sensitiveObject(in Input) bool {
 	for _, m := range a.sensitive {
-		if len(m.Objects) > 0 && m.names(in.Object) && len(m.pod) == 0 {
+		if len(m.Objects) > 0 && m.names(in.Object.ID()) && len(m.pod) == 0 {
 			return true
 		}
 	}
@@ -48,11 +50,10 @@ func (a *Assessor) sensitiveObject(in Input) bool {
 }
 
 // names says whether the row is for such an object.
-func (m match) names(object detect.ObjectRef) bool {
+func (m match) names(id gitops.ObjectID) bool {
 	if len(m.Objects) == 0 {
 		return true
 	}
-	id := object.ID()
 	for _, k := range m.Objects {
 		if gitops.Glob(k.Group, id.Group) && anyGlob(k.Kinds, id.Kind) && anyGlob(k.Names, id.Name) && anyGlob(k.Namespaces, id.Namespace) {
 			return true

@@ -186,7 +186,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 		"an id used twice":          "{mutators: [{id: a, fields: [spec]" + rest[:len(rest)-2] + ", {id: a, fields: [spec]" + rest,
 		"an actor that is none":     "{managers: [{name: a, actor: x, what: y}]}",
 	} {
-		r := &Rules{byKind: map[string][]*Mutator{}}
+		r := newRules()
 		if err := r.add([]byte(text)); err == nil {
 			t.Errorf("%s: it was taken", name)
 		}

@@ -20,9 +20,10 @@ var ruleFiles embed.FS
 type Rules struct {
 	mutators  []*Mutator
 	byKind    map[string][]*Mutator // by kind; "" holds those for any kind
-	managers  []manager
+	named     map[string]actor      // managers by their exact name
+	managers  []manager             // those with a wildcard
 	immutable []immutable
-	switches  []Switch
+	switches  map[string]Switch // by key
 	children  []child
 }
 
@@ -160,7 +161,7 @@ type ruleFile struct {
 // LoadRules reads the embedded rules. It fails on an unknown key, a pattern that does not parse, a check
 // that does not exist or an id used twice, naming file and rule.
 func LoadRules() (*Rules, error) {
-	rules := &Rules{byKind: map[string][]*Mutator{}}
+	rules := newRules()
 	entries, err := ruleFiles.ReadDir("rules")
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded rules: %w", err)
@@ -175,6 +176,10 @@ func LoadRules() (*Rules, error) {
 		}
 	}
 	return rules, nil
+}
+
+func newRules() *Rules {
+	return &Rules{byKind: map[string][]*Mutator{}, named: map[string]actor{}, switches: map[string]Switch{}}
 }
 
 func (r *Rules) add(data []byte) error {
@@ -210,10 +215,16 @@ func (r *Rules) add(data []byte) error {
 		default:
 			return fmt.Errorf("manager %s: actor %q: want tool, engine, controller or bookkeeping", m.Name, m.Actor)
 		}
+		if strings.Contains(m.Name, "*") {
+			r.managers = append(r.managers, m)
+		} else {
+			r.named[m.Name] = m.Actor
+		}
 	}
-	r.managers = append(r.managers, file.Managers...)
+	for _, sw := range file.Switches {
+		r.switches[sw.Key] = sw
+	}
 	r.immutable = append(r.immutable, file.Immutable...)
-	r.switches = append(r.switches, file.Switches...)
 	r.children = append(r.children, file.Children...)
 	return nil
 }
@@ -293,8 +304,11 @@ func parsePaths(texts []string) ([]gitops.Path, error) {
 	return out, nil
 }
 
-// who gives the actor behind a field manager's name.
+// who gives the actor behind a field manager's name. An exact name goes before a wildcard.
 func (r *Rules) who(name string) actor {
+	if a, ok := r.named[name]; ok {
+		return a
+	}
 	for _, m := range r.managers {
 		if gitops.Glob(m.Name, name) {
 			return m.Actor

@@ -77,14 +77,13 @@ func (f *Facts) optOuts(s Subject) []optOut {
 }
 
 func (f *Facts) switchFor(key, value string, label bool) (Switch, bool) {
-	for _, sw := range f.Rules.switches {
-		if sw.Key != key || label && !sw.Labels {
-			continue
-		}
-		for _, want := range sw.Values {
-			if gitops.Glob(strings.ToLower(want), strings.ToLower(value)) {
-				return sw, true
-			}
+	sw, ok := f.Rules.switches[key]
+	if !ok || label && !sw.Labels {
+		return Switch{}, false
+	}
+	for _, want := range sw.Values {
+		if gitops.Glob(strings.ToLower(want), strings.ToLower(value)) {
+			return sw, true
 		}
 	}
 	return Switch{}, false
