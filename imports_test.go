@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"gitops/flux", "gitops/codify/splice"},
 	{"gitops/codify"},
 	{"detect"},
-	{"detect/compare", "detect/assess", "detect/live"},
+	{"detect/compare", "detect/assess", "detect/live", "detect/audit"},
 	{"detect/classify", "detect/policy"},
 	{"detect/scan"},
 	{"templates"},
@@ -34,7 +34,7 @@ var layers = [][]string{
 // noIO are the packages that must not reach for the disk, the network, the clock or chance.
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/flux", "gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/assess", "detect/policy", "bot", "bot/propose", "templates",
+	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/propose", "templates",
 }
 
 // vendorOnly names modules that one folder alone may import.

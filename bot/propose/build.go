@@ -206,6 +206,10 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 		return request, skipped, nil
 	}
 	for _, f := range wanted {
+		if f.Presence == detect.LiveOnly {
+			skipped = append(skipped, Skipped{Finding: f.ID, Reason: "Git does not declare this object: add it by hand, or delete it from the cluster"})
+			continue
+		}
 		i := slices.IndexFunc(head.Objects, func(d gitops.Declared) bool { return d.ID == f.Object.ID() })
 		if i < 0 {
 			skipped = append(skipped, Skipped{Finding: f.ID, Reason: "the head of " + g.source.Base + " does not declare it any more"})

@@ -11,11 +11,12 @@ import (
 	"unicode/utf8"
 
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // The widest that a path and a value may get in the table; the JSON has them whole.
 const (
-	maxPath  = 64
+	maxPath  = 56
 	maxValue = 28
 )
 
@@ -57,12 +58,23 @@ func (t table) rows(f detect.Finding) [][]string {
 			continue
 		}
 		rows = append(rows, []string{
-			field.Risk.String(), object, clip(field.Path.String(), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
+			field.Risk.String(), object, clip(shortPath(field.Path), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
 			string(field.Cause), t.writer(field.Writer), string(field.Disposition),
 		})
 		object = "" // named once
 	}
 	return rows
+}
+
+// shortPath leaves out the way to a pod template, which all workloads share.
+func shortPath(p gitops.Path) string {
+	text := p.String()
+	for _, prefix := range []string{"spec.jobTemplate.spec.template.spec.", "spec.template.spec."} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			return "…" + rest
+		}
+	}
+	return text
 }
 
 func (t table) writer(w *detect.Writer) string {

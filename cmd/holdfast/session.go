@@ -13,6 +13,7 @@ import (
 	"holdfast/cmd/holdfast/config"
 	"holdfast/detect"
 	"holdfast/detect/assess"
+	"holdfast/detect/audit"
 	"holdfast/detect/classify"
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
@@ -103,8 +104,22 @@ func (x *session) scanInput() (scan.Input, error) {
 	if in.Assessor, err = assess.New(); err != nil {
 		return in, err
 	}
+	if x.flags.audit != "" {
+		if in.Audit, err = readAudit(x.flags.audit); err != nil {
+			return in, fmt.Errorf("--audit %s: %w", x.flags.audit, err)
+		}
+	}
 	in.Policy, err = x.policies()
 	return in, err
+}
+
+func readAudit(name string) (*audit.Log, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return audit.Decode(file)
 }
 
 // policies gives what finds an Application's policy: the file of --policy, the one in the repository, or

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/detect/assess"
+	"holdfast/detect/audit"
 	"holdfast/detect/classify"
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
@@ -64,6 +65,8 @@ type Input struct {
 	Schemas  *typed.Schemas
 	Rules    *classify.Rules
 	Assessor *assess.Assessor
+	// Audit, when set, tells who made the changes that managedFields name a manager of only.
+	Audit *audit.Log
 	// Standards are the compliance standards whose controls findings name; nil for the default set.
 	Standards []string
 	// SecretKey keys the hashes by which Secret values are compared; it never leaves memory.

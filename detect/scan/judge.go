@@ -101,6 +101,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		f.Declared = declared
 		f.Cause, f.Drift, f.Reason = m.facts.Missing(subject)
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
+		j.attributeObject(&f)
 		j.settleObject(&f, m)
 		return f, true
 	}
@@ -111,6 +112,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	differences = m.masked(declared.ID, differences)
 	fields := append(m.facts.Fields(subject, differences), m.maskedFields(declared.ID, j.pending(m, declared, head, live, differences))...)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
+	j.attribute(fields, live)
 	if len(fields) == 0 {
 		return detect.Finding{}, false
 	}
@@ -119,6 +121,27 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	f.Fields = fields
 	j.settleFields(&f, m, declared, live)
 	return f, true
+}
+
+// attribute asks the audit log who wrote the fields that drift.
+func (j *judge) attribute(fields []detect.Field, live *gitops.Object) {
+	if j.in.Audit == nil {
+		return
+	}
+	for i := range fields {
+		if fields[i].Drift {
+			j.in.Audit.Field(live.ID, &fields[i], live)
+		}
+	}
+}
+
+func (j *judge) attributeObject(f *detect.Finding) {
+	if j.in.Audit == nil || !f.Drift {
+		return
+	}
+	if w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence); ok {
+		f.Writer = w
+	}
 }
 
 // pending gives the fields in which the source's newest commit asks for something else than the applied one.
@@ -193,6 +216,7 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 	if f.Cause == detect.CauseNone {
 		return f, false
 	}
+	j.attributeObject(&f)
 	j.settleObject(&f, m)
 	return f, true
 }
