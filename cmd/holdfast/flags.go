@@ -18,6 +18,7 @@ type inputFlags struct {
 	revision, path string
 	applications   []string
 	managers       []string
+	audit          string
 	policy         string
 	tier           string
 	secrets        string
