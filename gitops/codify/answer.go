@@ -17,10 +17,12 @@ import (
 func (w *work) answer(_ context.Context) (*Answer, error) {
 	out := &Answer{Edits: w.union()}
 	for _, g := range w.goals {
-		if g.placed {
-			out.Placed = append(out.Placed, g.outcome)
-		} else {
-			out.Failed = append(out.Failed, g.outcome)
+		for _, o := range g.outcomes() {
+			if g.placed {
+				out.Placed = append(out.Placed, o)
+			} else {
+				out.Failed = append(out.Failed, o)
+			}
 		}
 	}
 	proof := gitops.Proof{Moved: w.moved}
@@ -80,7 +82,9 @@ func (w *work) conclude(proof *gitops.Proof, moves []move, closed map[*goal]bool
 			proof.Reason = "the edits together do not keep " + g.wish.Declared.ID.String() + " " + g.change.Path.String()
 			continue
 		}
-		proof.Closed = append(proof.Closed, strings.TrimSpace(g.wish.FindingID+" "+g.change.Path.String()))
+		for _, o := range g.outcomes() {
+			proof.Closed = append(proof.Closed, strings.TrimSpace(o.FindingID+" "+o.Path.String()))
+		}
 	}
 	switch {
 	case proof.Reason != "":

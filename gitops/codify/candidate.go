@@ -15,6 +15,9 @@ type Candidate struct {
 	Edits []gitops.Edit
 	// Added is how much structure is new: see the constants. Less wins.
 	Added int
+	// rank orders candidates that add the same: where the object is declared, then in the overlay's own
+	// patches, then in others'.
+	rank int
 	// engine are the fields of an engine's own object that are edited: its render may move there.
 	engine []engineEdit
 }
@@ -27,6 +30,13 @@ const (
 	addsFile             // a new file
 	lastResort           // something that people would rather not see
 	takesVariable        // a variable gives way to a literal
+)
+
+// The ranks.
+const (
+	whereDeclared = iota
+	inOverlay
+	elsewhere
 )
 
 // engineEdit names fields of an engine's own object that an edit changes on purpose.
@@ -61,10 +71,35 @@ type site struct {
 	objects []gitops.Declared
 	// layers are the kustomizations below the Application's path, the outermost first.
 	layers []layer
+	// flux is the Application's own Flux Kustomization in the repository.
+	flux *layer
 	// custom says that the object's type is not known to kustomize, so that patches replace its lists.
 	custom bool
+	// refusals collect why a splice was refused, for the message when nothing else works.
+	refusals *[]string
 	// inner is set while a replacement asks for edits of its source.
 	inner bool
+}
+
+// allLayers are the kustomizations and the Flux Kustomization around them.
+func (s site) allLayers() []layer {
+	if s.flux == nil {
+		return s.layers
+	}
+	return append([]layer{*s.flux}, s.layers...)
+}
+
+// owners are the layers to which something may be added for this Application alone, and how much the
+// addition weighs more than elsewhere.
+func (s site) owners() map[string]int {
+	out := map[string]int{}
+	if len(s.layers) > 0 {
+		out[s.layers[0].file] = 0
+	}
+	if s.flux != nil {
+		out[s.flux.file] = lastResort
+	}
+	return out
 }
 
 // edit gives the edit that makes file read as after; ok is false where it reads so already.
@@ -84,6 +119,7 @@ func (s site) edit(file string, after []byte) (gitops.Edit, bool) {
 // one gives the candidate of a single edited file, none when the splice was refused or changes nothing.
 func (s site) one(what, file string, after []byte, err error, added int) []Candidate {
 	if err != nil {
+		s.refuse(what, err)
 		return nil
 	}
 	e, ok := s.edit(file, after)
@@ -91,6 +127,13 @@ func (s site) one(what, file string, after []byte, err error, added int) []Candi
 		return nil
 	}
 	return []Candidate{{What: what, Edits: []gitops.Edit{e}, Added: added}}
+}
+
+// refuse notes that an edit could not be written.
+func (s site) refuse(what string, err error) {
+	if s.refusals != nil {
+		*s.refusals = append(*s.refusals, what+": "+err.Error())
+	}
 }
 
 // declaredValue is the value that Git declares now.

@@ -12,6 +12,7 @@ import (
 	"errors"
 
 	"holdfast/gitops"
+	"holdfast/gitops/flux"
 	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
 )
@@ -56,7 +57,7 @@ type Request struct {
 	// AllowKind lifts the built-in ban on RBAC, webhooks and admission policies by name. Nil: none.
 	AllowKind func(gitops.GroupKind) bool
 	// Decode reads the Applications that the tree itself declares, after an edit of an engine's object.
-	// Nil: engines' objects are not edited.
+	// Nil: Flux Kustomizations are decoded.
 	Decode func(gitops.Tree) []gitops.Application
 }
 
@@ -87,6 +88,12 @@ var errNoRender = errors.New("codify: Request.Render is not set")
 func Propose(ctx context.Context, request Request) (*Answer, error) {
 	if request.Render == nil {
 		return nil, errNoRender
+	}
+	if request.Decode == nil {
+		request.Decode = func(tree gitops.Tree) []gitops.Application {
+			apps, _ := flux.InTree(tree)
+			return apps
+		}
 	}
 	w, err := newWork(ctx, request)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"holdfast/gitops"
-	"holdfast/gitops/codify/splice"
 )
 
 // images edits or adds an entry of a kustomization's images.
@@ -25,7 +24,7 @@ func (images) candidates(_ context.Context, s site) []Candidate {
 	}
 	have, want := parseImage(before), parseImage(after)
 	var out []Candidate
-	for i, l := range s.layers {
+	for _, l := range s.allLayers() {
 		found := false
 		for at, v := range l.list("images") {
 			entry, _ := v.(map[string]any)
@@ -38,10 +37,10 @@ func (images) candidates(_ context.Context, s site) []Candidate {
 				continue
 			}
 			found = true
-			out = append(out, s.editImage(l, "images", gitops.Path{gitops.Field("images"), gitops.Index(at)}, entry, want)...)
+			out = append(out, s.editImage(l, gitops.Path{gitops.Field("images"), gitops.Index(at)}, entry, want)...)
 		}
-		if i == 0 && !found {
-			out = append(out, s.addImage(l, have, want)...)
+		if weight, owns := s.owners()[l.file]; owns && !found {
+			out = append(out, s.addImage(l, have, want, weight)...)
 		}
 	}
 	return out
@@ -61,7 +60,7 @@ func parseImage(ref string) image {
 }
 
 // editImage makes an images entry give the wanted reference.
-func (s site) editImage(l layer, section string, at gitops.Path, entry map[string]any, want image) []Candidate {
+func (s site) editImage(l layer, at gitops.Path, entry map[string]any, want image) []Candidate {
 	next := map[string]any{}
 	for k, v := range entry {
 		next[k] = v
@@ -81,12 +80,11 @@ func (s site) editImage(l layer, section string, at gitops.Path, entry map[strin
 	suffix, _ := entry["tagSuffix"].(string)
 	set("newTag", strings.TrimSuffix(want.tag, suffix))
 	set("digest", want.digest)
-	after, err := splice.Set(l.data, 0, at, next)
-	return s.one(fmt.Sprintf("change the %s entry of %s in %s", section, want.name, l.file), l.file, after, err, changesValue)
+	return s.set(l, fmt.Sprintf("change the images entry of %s in %s", entry["name"], l.file), at, next, changesValue)
 }
 
 // addImage adds an images entry to the overlay.
-func (s site) addImage(l layer, have, want image) []Candidate {
+func (s site) addImage(l layer, have, want image, weight int) []Candidate {
 	entry := map[string]any{"name": have.name}
 	if want.name != have.name {
 		entry["newName"] = want.name
@@ -105,8 +103,7 @@ func (s site) addImage(l layer, have, want image) []Candidate {
 		added = addsEntry
 	}
 	at := gitops.Path{gitops.Field("images"), gitops.Index(len(l.list("images")))}
-	after, err := splice.Set(l.data, 0, at, entry)
-	return s.one(fmt.Sprintf("add an images entry of %s to %s", have.name, l.file), l.file, after, err, added)
+	return s.set(l, fmt.Sprintf("add an images entry of %s to %s", have.name, l.file), at, entry, max(added, weight))
 }
 
 // replicas edits or adds an entry of a kustomization's replicas.
@@ -127,8 +124,8 @@ func (replicas) candidates(_ context.Context, s site) []Candidate {
 				continue
 			}
 			found = true
-			after, err := splice.Set(l.data, 0, gitops.Path{gitops.Field("replicas"), gitops.Index(at), gitops.Field("count")}, count)
-			out = append(out, s.one("change the replicas entry in "+l.file, l.file, after, err, changesValue)...)
+			at := gitops.Path{gitops.Field("replicas"), gitops.Index(at), gitops.Field("count")}
+			out = append(out, s.set(l, "change the replicas entry in "+l.file, at, count, changesValue)...)
 		}
 		if i > 0 || found || names[0] == "" {
 			continue
@@ -138,8 +135,7 @@ func (replicas) candidates(_ context.Context, s site) []Candidate {
 			added = addsEntry
 		}
 		at := gitops.Path{gitops.Field("replicas"), gitops.Index(len(l.list("replicas")))}
-		after, err := splice.Set(l.data, 0, at, map[string]any{"name": names[0], "count": count})
-		out = append(out, s.one("add a replicas entry to "+l.file, l.file, after, err, added)...)
+		out = append(out, s.set(l, "add a replicas entry to "+l.file, at, map[string]any{"name": names[0], "count": count}, added)...)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package codify
 import (
 	"context"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ type verdict struct {
 	// closed are the goals that the candidate meets and that were open before.
 	closed []*goal
 	// reach counts the fields that move without having been wished; wide names them.
-	reach    int
+	reach int
+	// readers are how many members read a changed file without having a goal that it closes.
+	readers  int
 	wide     []string
 	unproven map[int]string
 }
@@ -58,6 +61,9 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 		v.after.renders[i] = after
 		closed, moved := w.compare(i, before, after, c.engine)
 		v.closed = append(v.closed, closed...)
+		if len(closed) == 0 && len(c.engine) == 0 && !w.deploys(m, g.wish.App) {
+			v.readers++
+		}
 		moves = append(moves, moved...)
 	}
 	return w.settle(g, c, v, moves, files)
@@ -95,11 +101,26 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 		who = append(who, w.members[i].described())
 	}
 	slices.Sort(who)
-	own := !slices.ContainsFunc(files, func(f string) bool { return !within(f, g.wish.App.Source.Path) })
-	if !w.request.AllowIncomplete || !own {
+	if !w.request.AllowIncomplete || w.shared(g, v, files) {
 		v.refused = "it may be read by what could not be rendered: " + named(who)
 	}
 	return v
+}
+
+// shared says whether a changed file is a base that something with another path reads too, or lies
+// outside the wishing Application's own folder: there an incomplete proof is never enough.
+func (w *work) shared(g *goal, v verdict, files []string) bool {
+	own := path.Clean(g.wish.App.Source.Path)
+	for i := range v.unproven {
+		m, r := w.members[i], w.now.renders[i]
+		if path.Clean(m.app.Source.Path) == own {
+			continue
+		}
+		if slices.ContainsFunc(files, func(f string) bool { return r.result != nil && r.result.Touches(f) || w.reaches(m)[f] }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(files, func(f string) bool { return !within(f, own) })
 }
 
 // named joins names, the first few of them.
@@ -122,7 +143,7 @@ func (w *work) decoded(tree gitops.Tree, files []string) func(*member, gitops.Ap
 			apps, done = w.request.Decode(tree), true
 		}
 		for _, a := range apps {
-			if a.Namespace == app.Namespace && a.Name == app.Name && a.Render.File == app.Render.File && a.Render.Document == app.Render.Document {
+			if (a.Namespace == app.Namespace || a.Namespace == "") && a.Name == app.Name && a.Render.File == app.Render.File && a.Render.Document == app.Render.Document {
 				return withRender(app, a.Render)
 			}
 		}

@@ -9,11 +9,56 @@ import (
 	"holdfast/gitops/codify/splice"
 )
 
-// layer is one kustomization file and what it says.
+// layer is one kustomization file and what it says, or the spec of the Flux Kustomization around it.
 type layer struct {
 	dir, file string
 	data      []byte
 	content   map[string]any
+	// doc and prefix are where content stands in file.
+	doc    int
+	prefix gitops.Path
+	// engine is the engine's own object that content is of; nil for a kustomization file.
+	engine *gitops.ObjectID
+}
+
+// fluxLayer gives the spec of the Application's own Flux Kustomization, where the repository holds it.
+func fluxLayer(tree gitops.Tree, app gitops.Application) (layer, bool) {
+	data, ok := tree.Read(app.Render.File)
+	if app.Render.File == "" || !ok || app.Render.Kustomize == nil {
+		return layer{}, false
+	}
+	docs, err := splice.Documents(data)
+	if err != nil || app.Render.Document >= len(docs) {
+		return layer{}, false
+	}
+	object, _ := docs[app.Render.Document].(map[string]any)
+	id := gitops.NewObject(object).ID
+	spec, ok := object["spec"].(map[string]any)
+	if !ok || id.Group != "kustomize.toolkit.fluxcd.io" || id.Name != app.Name {
+		return layer{}, false
+	}
+	id.Namespace = app.Namespace
+	return layer{
+		dir: path.Clean(app.Source.Path), file: linked(tree, app.Render.File), data: data, content: spec,
+		doc: app.Render.Document, prefix: gitops.Path{gitops.Field("spec")}, engine: &id,
+	}, true
+}
+
+// set gives the candidate in which the value at path of the layer reads as value.
+func (s site) set(l layer, what string, at gitops.Path, value any, added int) []Candidate {
+	whole := append(slices.Clip(l.prefix), at...)
+	after, err := splice.Set(l.data, l.doc, whole, value)
+	return l.own(at, s.one(what, l.file, after, err, added))
+}
+
+// own marks candidates that edit the engine's own object, whose render moves there.
+func (l layer) own(at gitops.Path, candidates []Candidate) []Candidate {
+	for i := range candidates {
+		if l.engine != nil {
+			candidates[i].engine = []engineEdit{{*l.engine, append(slices.Clip(l.prefix), at[0])}}
+		}
+	}
+	return candidates
 }
 
 // kustomizationNames are the names that kustomize reads

@@ -83,7 +83,7 @@ func withoutDefaults(t *typed.Type, around []map[string]any, value any) any {
 		out := map[string]any{}
 		for name, e := range v {
 			f := t.Field(name)
-			if f != nil && (f.ServerSet(inner) || byDefault(f, inner, e)) {
+			if f != nil && (f.ServerSet(inner) || byDefault(f, inner, e) || typed.Absent(f, e)) {
 				continue
 			}
 			child := t.Child(name)

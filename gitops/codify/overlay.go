@@ -17,22 +17,28 @@ import (
 type newPatch struct{}
 
 func (newPatch) candidates(_ context.Context, s site) []Candidate {
-	if s.remove || len(s.layers) == 0 || s.declared.Origin.Written.Name == "" {
+	if s.remove || s.declared.Origin.Written.Name == "" {
 		return nil
 	}
-	value := any(nil)
+	value, what := any(nil), "set "
 	if s.change.After.Set {
 		value = s.change.After.V
 	} else {
-		value = deletion(s.change.Path)
+		value, what = deletion(s.change.Path), "delete "
 	}
+	what += s.change.Path.String()
 	var out []Candidate
 	if keyed(s.change.Path) && !s.custom {
-		out = append(out, s.addPatch(nest(s.change.Path, value), addsSection)...)
+		out = append(out, s.addPatch(what, s.nest(s.change.After.Set, value), addsSection)...)
+		if s.change.After.Set {
+			out = append(out, s.addPatch(what, s.nest(false, value), lastResort)...)
+		}
 	}
 	// A list that does not merge is replaced as a whole: the patch repeats it with the change.
 	if listPath, whole, ok := s.wholeList(); ok {
-		out = append(out, s.addPatch(nest(listPath, whole), addsFile)...)
+		repeat := s
+		repeat.change.Path = listPath
+		out = append(out, s.addPatch(what, repeat.nest(true, whole), addsFile)...)
 	}
 	return out
 }
@@ -86,34 +92,44 @@ func with(content any, path gitops.Path, value any) any {
 	return list
 }
 
-// addPatch adds a strategic merge patch with this content below the object's identity.
-func (s site) addPatch(content any, added int) []Candidate {
+// addPatch adds a strategic merge patch with this content below the object's identity, to the overlay or,
+// as a last resort, to the Flux Kustomization.
+func (s site) addPatch(what string, content any, added int) []Candidate {
 	body, ok := content.(map[string]any)
 	if !ok {
 		return nil
 	}
-	l := s.layers[0]
 	written := s.declared.Origin.Written
 	metadata := map[string]any{"name": written.Name}
 	if written.Namespace != "" {
 		metadata["namespace"] = written.Namespace
 	}
 	patch, _ := merged(map[string]any{"apiVersion": s.declared.APIVersion, "kind": written.Kind, "metadata": metadata}, body).(map[string]any)
-	text := splice.Document(patch, splice.StyleOf(l.data))
-	what := fmt.Sprintf("add a patch of %s to %s", s.change.Path, l.file)
+	var out []Candidate
+	for _, l := range s.allLayers() {
+		weight, owns := s.owners()[l.file]
+		if !owns {
+			continue
+		}
+		text := splice.Document(patch, splice.StyleOf(l.data))
+		out = append(out, s.addPatchTo(l, fmt.Sprintf("%s by a new patch in %s", what, l.file), text, max(added, weight))...)
+	}
+	return out
+}
+
+func (s site) addPatchTo(l layer, what string, text []byte, added int) []Candidate {
+	written := s.declared.Origin.Written
 	inline, legacy := l.patchNotation()
-	if inline {
-		at := gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
-		after, err := splice.Set(l.data, 0, at, map[string]any{"patch": strings.ReplaceAll(string(text), "\r\n", "\n")})
-		return s.one(what, l.file, after, err, added)
+	at := gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
+	if inline || l.engine != nil {
+		return s.set(l, what, at, map[string]any{"patch": strings.ReplaceAll(string(text), "\r\n", "\n")}, added)
 	}
 	name := s.freeName(l, fmt.Sprintf("patch-%s-%s", strings.ToLower(written.Kind), strings.ToLower(written.Name)))
-	entry, at := any(map[string]any{"path": name}), gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
+	entry := any(map[string]any{"path": name})
 	if legacy {
 		entry, at = name, gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(len(l.list("patchesStrategicMerge")))}
 	}
-	after, err := splice.Set(l.data, 0, at, entry)
-	out := s.one(what, l.file, after, err, max(added, addsFile))
+	out := s.set(l, what, at, entry, max(added, addsFile))
 	for i := range out {
 		e, _ := s.edit(path.Join(l.dir, name), text)
 		out[i].Edits = append(out[i].Edits, e)

@@ -21,9 +21,15 @@ func (existingPatch) candidates(_ context.Context, s site) []Candidate {
 		return nil
 	}
 	var out []Candidate
-	for _, l := range s.layers {
+	for _, l := range s.allLayers() {
 		for _, p := range l.patches(s.tree) {
-			out = append(out, s.editPatch(p)...)
+			for _, c := range s.editPatch(p) {
+				c.rank = elsewhere
+				if within(p.file, s.app.Source.Path) {
+					c.rank = inOverlay
+				}
+				out = append(out, c)
+			}
 		}
 	}
 	return out
@@ -40,6 +46,7 @@ type patchRef struct {
 	target map[string]any
 	// where names the place for people.
 	where string
+	layer layer
 }
 
 // patches lists the patches of a kustomization in all notations that kustomize reads.
@@ -54,8 +61,8 @@ func (l layer) patches(tree gitops.Tree) []patchRef {
 			}
 			if inline, ok := entry["patch"].(string); ok {
 				out = append(out, patchRef{
-					file: l.file, at: gitops.Path{gitops.Field(key), gitops.Index(i), gitops.Field("patch")},
-					data: []byte(inline), target: target, where: "the inline patch in " + l.file,
+					file: l.file, doc: l.doc, at: gitops.Path{gitops.Field(key), gitops.Index(i), gitops.Field("patch")},
+					data: []byte(inline), target: target, layer: l, where: "the inline patch in " + l.file,
 				})
 			}
 		}
@@ -64,7 +71,7 @@ func (l layer) patches(tree gitops.Tree) []patchRef {
 		if strings.Contains(v, "\n") {
 			out = append(out, patchRef{
 				file: l.file, at: gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(i)},
-				data: []byte(v), where: "the inline patch in " + l.file,
+				data: []byte(v), layer: l, where: "the inline patch in " + l.file,
 			})
 			continue
 		}
@@ -107,14 +114,13 @@ func (s site) editPatch(p patchRef) []Candidate {
 // write gives the candidate in which the patch's text reads after.
 func (s site) write(p patchRef, what string, after []byte, err error, added int) []Candidate {
 	if err != nil {
+		s.refuse(what+" in "+p.where, err)
 		return nil
 	}
 	if len(p.at) == 0 {
 		return s.one(what+" in "+p.where, p.file, after, nil, added)
 	}
-	data, _ := s.tree.Read(p.file)
-	whole, err := splice.Set(data, p.doc, p.at, string(after))
-	return s.one(what+" in "+p.where, p.file, whole, err, added)
+	return s.set(p.layer, what+" in "+p.where, p.at, string(after), added)
 }
 
 // editMerge edits a strategic merge patch.
@@ -130,17 +136,38 @@ func (s site) editMerge(p patchRef, doc int, content map[string]any) []Candidate
 		if !own {
 			return nil
 		}
-		return s.mergeInto(p, doc, content, nest(change, s.change.After.V), "add "+change.String())
+		return s.mergeInto(p, doc, content, s.nest(true, s.change.After.V), "add "+change.String())
 	}
 	var out []Candidate
 	if old.Set && old.V != nil {
+		after, err := splice.Remove(p.data, doc, lone(content, change))
+		out = s.write(p, "remove "+change.String(), after, err, changesValue)
 		after, what, added, err := s.changeIn(p.data, doc, nil, content)
-		out = s.write(p, what, after, err, added)
+		out = append(out, s.write(p, what, after, err, added)...)
 	}
 	if own {
-		out = append(out, s.mergeInto(p, doc, content, nest(change, deletion(change)), "delete "+change.String())...)
+		out = append(out, s.mergeInto(p, doc, content, s.nest(false, deletion(change)), "delete "+change.String())...)
 	}
 	return out
+}
+
+// lone shortens path to the outermost mapping or list of a patch that holds nothing else.
+func lone(content any, path gitops.Path) gitops.Path {
+	for len(path) > 1 {
+		parent := path[:len(path)-1]
+		switch v := splice.Lookup(content, parent).V.(type) {
+		case map[string]any:
+			if len(v) > 1 {
+				return path
+			}
+		case []any:
+			if len(v) > 1 {
+				return path
+			}
+		}
+		path = parent
+	}
+	return path
 }
 
 // mergeInto writes what a patch has to say in addition.
@@ -208,13 +235,18 @@ func keysOf(v any) []gitops.Key {
 	return keys
 }
 
-// nest gives the patch content that holds value at path: mappings, and list entries with their keys.
-func nest(path gitops.Path, value any) any {
-	if len(path) == 0 {
+// nest gives the patch content that holds value at the change's path: mappings, and list entries with
+// their keys. kustomize puts the entries that a patch names in front of the others; with ordered the
+// entries that come before are therefore named too, so that the order stays.
+func (s site) nest(ordered bool, value any) any { return s.nestFrom(0, ordered, value) }
+
+func (s site) nestFrom(i int, ordered bool, value any) any {
+	path := s.change.Path
+	if i == len(path) {
 		return value
 	}
-	inner := nest(path[1:], value)
-	step := path[0]
+	inner := s.nestFrom(i+1, ordered, value)
+	step := path[i]
 	switch {
 	case step.IsField():
 		return map[string]any{step.Field: inner}
@@ -230,9 +262,34 @@ func nest(path gitops.Path, value any) any {
 		for k, v := range entry {
 			out[k] = v
 		}
-		return []any{out}
+		var before []any
+		if ordered {
+			before = s.entriesBefore(path[:i], step.Keys)
+		}
+		return append(before, out)
 	}
 	return []any{inner}
+}
+
+// entriesBefore gives the entries that stand before the one with keys, by their keys alone.
+func (s site) entriesBefore(listPath gitops.Path, keys []gitops.Key) []any {
+	list, _ := splice.Lookup(s.declared.Content, listPath).V.([]any)
+	i := splice.Find(list, keys)
+	if i < 0 {
+		i = s.insertion(listPath, list, keys)
+	}
+	var out []any
+	for _, v := range list[:i] {
+		entry, _ := v.(map[string]any)
+		only := map[string]any{}
+		for _, k := range keys {
+			if value, there := entry[k.Name]; there {
+				only[k.Name] = value
+			}
+		}
+		out = append(out, only)
+	}
+	return out
 }
 
 // keyValue reads a key's printed value: merge keys are strings or whole numbers.

@@ -19,7 +19,7 @@ func (removedObject) candidates(_ context.Context, s site) []Candidate {
 	}
 	out := s.removeDeclaration()
 	if len(s.layers) > 0 && s.declared.Origin.Written.Name != "" {
-		out = append(out, s.addPatch(map[string]any{"$patch": "delete"}, addsSection)...)
+		out = append(out, s.addPatch("delete "+s.declared.ID.String(), map[string]any{"$patch": "delete"}, addsSection)...)
 	}
 	return out
 }

@@ -17,11 +17,7 @@ type substitution struct{}
 
 func (substitution) candidates(_ context.Context, s site) []Candidate {
 	k := s.app.Render.Kustomize
-	if s.remove || !s.change.After.Set || s.app.Render.File == "" || k == nil || k.PostBuild == nil {
-		return nil
-	}
-	data, ok := s.tree.Read(s.app.Render.File)
-	if !ok {
+	if s.remove || !s.change.After.Set || s.flux == nil || k == nil || k.PostBuild == nil {
 		return nil
 	}
 	var out []Candidate
@@ -31,25 +27,15 @@ func (substitution) candidates(_ context.Context, s site) []Candidate {
 			if !ok {
 				continue
 			}
-			path := gitops.Path{gitops.Field("spec"), gitops.Field("postBuild"), gitops.Field("substitute"), gitops.Field(name)}
 			added := changesValue
 			if _, set := k.PostBuild.Substitute[name]; !set {
 				added = addsEntry
 			}
-			after, err := splice.Set(data, s.app.Render.Document, path, value)
-			found := s.one(fmt.Sprintf("change variable %s in %s", name, s.app.Render.File), s.app.Render.File, after, err, added)
-			for i := range found {
-				found[i].engine = []engineEdit{{s.engineObject(), path}}
-			}
-			out = append(out, found...)
+			at := gitops.Path{gitops.Field("postBuild"), gitops.Field("substitute"), gitops.Field(name)}
+			out = append(out, s.set(*s.flux, fmt.Sprintf("change variable %s in %s", name, s.flux.file), at, value, added)...)
 		}
 	}
 	return out
-}
-
-// engineObject is the identity of the engine's own object.
-func (s site) engineObject() gitops.ObjectID {
-	return gitops.ObjectID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: s.app.Namespace, Name: s.app.Name}
 }
 
 // writtenTexts gives the texts that source files have at the change's path: in the manifest and in patches.

@@ -35,8 +35,10 @@ type goal struct {
 	// member is the index of the wish's Application.
 	member  int
 	settled bool
-	outcome Outcome
 	placed  bool
+	outcome Outcome
+	// stands are the changes that the goal stands for, when it is a whole list.
+	stands []gitops.Path
 }
 
 func newWork(ctx context.Context, request Request) (*work, error) {
@@ -53,8 +55,8 @@ func newWork(ctx context.Context, request Request) (*work, error) {
 		wish := &request.Wishes[i]
 		at := slices.IndexFunc(w.members, func(m *member) bool { return w.deploys(m, wish.App) })
 		goals := []*goal{}
-		for _, change := range wish.Changes {
-			goals = append(goals, &goal{wish: wish, change: change, member: at})
+		for _, whole := range grouped(wish) {
+			goals = append(goals, &goal{wish: wish, change: whole.FieldChange, stands: whole.stands, member: at})
 		}
 		if wish.RemoveObject {
 			goals = append(goals, &goal{wish: wish, remove: true, member: at})
@@ -73,7 +75,9 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		return nil
 	}
 	g.settled = true
+	var refusals []string
 	s, reason := w.site(g)
+	s.refusals = &refusals
 	if reason != "" {
 		g.outcome.Reason = reason
 		return nil
@@ -83,14 +87,14 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		candidates = append(candidates, kind.candidates(ctx, s)...)
 	}
 	slices.SortStableFunc(candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(changedLines(a.Edits), changedLines(b.Edits)))
+		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(a.rank, b.rank), cmp.Compare(changedLines(a.Edits), changedLines(b.Edits)))
 	})
 	best, verdict, misses, err := w.choose(ctx, g, candidates)
 	if err != nil {
 		return err
 	}
 	if best == nil {
-		g.outcome.Reason, g.outcome.NearestMiss = noCandidate(candidates, misses)
+		g.outcome.Reason, g.outcome.NearestMiss = noCandidate(misses, refusals)
 		return nil
 	}
 	w.accept(g, *best, verdict)
@@ -125,10 +129,14 @@ func (w *work) site(g *goal) (site, string) {
 	if change.After.Set {
 		change.After.V = w.meaning.clean(declared.Object, change.Path, splice.Normal(change.After.V), g.wish.Live)
 	}
-	return site{
+	s := site{
 		tree: w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
 		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: !known || t.Custom,
-	}, ""
+	}
+	if l, ok := fluxLayer(w.now.tree, r.app); ok {
+		s.flux = &l
+	}
+	return s, ""
 }
 
 // unreadable says why the value cannot be written although it is seen: it comes from a Secret, or from a
@@ -161,12 +169,12 @@ func layersIf(tree gitops.Tree, app gitops.Application) []layer {
 	return out
 }
 
-// choose proves candidates in order. The first that moves nothing unwished wins; one that needs the wider
-// scope is kept for the case that none does without.
+// choose proves candidates in order. The first that moves nothing unwished and that no other member reads
+// wins; else the one with the least reach.
 func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Candidate, verdict, []miss, error) {
 	var misses []miss
-	var wide *Candidate
-	var wideVerdict verdict
+	var best *Candidate
+	var bestVerdict verdict
 	seen := map[string]bool{}
 	for i := range candidates {
 		c := &candidates[i]
@@ -182,13 +190,13 @@ func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Ca
 		switch {
 		case v.refused != "":
 			misses = append(misses, miss{*c, v.refused, v.reach})
-		case v.reach == 0:
+		case v.reach == 0 && v.readers == 0:
 			return c, v, misses, nil
-		case wide == nil || v.reach < wideVerdict.reach:
-			wide, wideVerdict = c, v
+		case best == nil || cmp.Or(v.reach-bestVerdict.reach, v.readers-bestVerdict.readers) < 0:
+			best, bestVerdict = c, v
 		}
 	}
-	return wide, wideVerdict, misses, nil
+	return best, bestVerdict, misses, nil
 }
 
 // accept takes a proven candidate over.
@@ -217,8 +225,11 @@ type miss struct {
 
 // noCandidate says why a goal has no edit: the nearest miss is the refused candidate that would have moved
 // least.
-func noCandidate(candidates []Candidate, misses []miss) (reason, nearest string) {
-	if len(candidates) == 0 {
+func noCandidate(misses []miss, refusals []string) (reason, nearest string) {
+	if len(misses) == 0 && len(refusals) > 0 {
+		return "the place where the value stands cannot be edited", refusals[0]
+	}
+	if len(misses) == 0 {
 		return "no place in the repository was found that sets this value", ""
 	}
 	best := slices.MinFunc(misses, func(a, b miss) int {

@@ -18,6 +18,7 @@ var conventions = [][]string{
 	{"name", "containerPort", "port", "protocol", "appProtocol", "targetPort", "nodePort"},
 	{"name", "newName", "newTag", "digest"},
 	{"path", "patch", "target", "options"},
+	{"interval", "retryInterval", "timeout", "path", "prune", "wait", "sourceRef", "targetNamespace", "components", "patches", "images", "postBuild"},
 	{"limits", "requests"},
 	{"cpu", "memory"},
 }
@@ -26,17 +27,20 @@ var conventions = [][]string{
 var kustomization = []string{"apiVersion", "kind", "metadata", "namespace", "namePrefix", "nameSuffix", "resources", "components",
 	"labels", "commonLabels", "commonAnnotations", "configMapGenerator", "secretGenerator", "replicas", "images", "patches"}
 
+// sortedFrom is how many keys in the order of the alphabet are taken as meant that way.
+const sortedFrom = 3
+
 // place gives the index in keys before which key belongs: behind its neighbour in the convention that the
 // keys follow, in the alphabet if they are sorted, else at the end.
 func place(keys []string, key string) int {
-	if len(keys) >= 2 && slices.IsSorted(keys) && !known(keys, key) {
+	if len(keys) >= sortedFrom && slices.IsSorted(keys) && !known(keys, key) {
 		i, _ := slices.BinarySearch(keys, key)
 		return i
 	}
 	order := conventionFor(keys, key)
 	rank := slices.Index(order, key)
 	if rank < 0 {
-		if len(keys) >= 2 && slices.IsSorted(keys) {
+		if len(keys) >= sortedFrom && slices.IsSorted(keys) {
 			i, _ := slices.BinarySearch(keys, key)
 			return i
 		}
