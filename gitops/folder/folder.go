@@ -88,6 +88,7 @@ func engine(app gitops.Application, d document) (gitops.Application, error) {
 		app.Tracking.Labels = map[string]string{
 			"kustomize.toolkit.fluxcd.io/name": app.Name, "kustomize.toolkit.fluxcd.io/namespace": app.Namespace,
 		}
+		app.Tracking.Selector = "kustomize.toolkit.fluxcd.io/name"
 	case gitops.ArgoCD:
 		app.Engine = gitops.ArgoCD
 		app.Managers = []gitops.Manager{{Name: "argocd-controller"}, {Name: "argocd-application-controller", Operation: "Update"}}
