@@ -24,10 +24,10 @@ var auditPolicy []byte
 // environment is all that a program of the lab sees of the caller's: no proxies, no home, no kubeconfig. Temporary
 // files go to the lab's folder; Flux's controllers even delete what they find in a shared one.
 func (l *Lab) environment(more ...string) []string {
-	temporary := filepath.Join(l.Dir, "tmp")
-	os.MkdirAll(temporary, 0o755) // a failure shows in the program that misses it
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir, "TMPDIR=" + temporary}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir, "TMPDIR=" + l.temporary()}, more...)
 }
+
+func (l *Lab) temporary() string { return filepath.Join(l.Dir, "tmp") }
 
 // startEtcd runs the one etcd of the lab and returns its client URL. It does not sync to disk: the data is
 // throw-away.

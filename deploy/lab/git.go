@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -51,8 +52,14 @@ func GitServer(t testing.TB, options GitOptions) *Git {
 		Handler:           g.handler(filepath.Join(programs, "git-http-backend")),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
-	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		_ = server.Close() // the listener's; Serve says the rest
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("git server: %v", err)
+		}
+	})
 	return g
 }
 

@@ -114,7 +114,10 @@ func (l *Lab) Stop() {
 func (l *Lab) Processes() []int { return l.supervisor.pids() }
 
 func (l *Lab) boot(ctx context.Context) error {
-	var err error
+	err := os.MkdirAll(l.temporary(), 0o755)
+	if err != nil {
+		return err
+	}
 	if l.identity, err = newIdentity(l.Dir); err != nil {
 		return err
 	}

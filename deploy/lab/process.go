@@ -116,10 +116,10 @@ func (p *process) running() bool {
 }
 
 // kill ends the program's process group and waits. It signals only while the program has not been waited for, so
-// its id cannot belong to anyone else.
+// its id cannot belong to anyone else. The signal fails only for a program that ends at this very moment.
 func (p *process) kill() {
 	if p.running() {
-		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	}
 	<-p.done
 }
