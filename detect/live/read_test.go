@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast/gitops"
 )
@@ -469,5 +470,48 @@ func TestStatusAndItsOwnersAreDropped(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Objects[0].Content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefusalsOfKindsThatNobodyWantsAreFew(t *testing.T) {
+	s := newAPIServer(t)
+	s.fault = forbid("/api/v1/services", "/api/v1/namespaces/a/services", "/api/v1/namespaces/b/services")
+	got := s.read(Options{}, Wanted{
+		IDs: ids("ConfigMap/a/x", "ConfigMap/b/x"), Selectors: []string{trackedBy}, AllKinds: true,
+	})
+	if a, b := s.asked("/api/v1/namespaces/a/services?"+trackedBy), s.asked("/api/v1/namespaces/b/services?"+trackedBy); a+b != 1 {
+		t.Errorf("asked %d namespaces after the first refusal, want 1", a+b)
+	}
+	for _, u := range got.Unread {
+		if u.Kind == "Service" && !u.Optional {
+			t.Errorf("no verdict depends on %+v", u)
+		}
+	}
+}
+
+func TestAnAnswerWithAnotherObjectIsNotTaken(t *testing.T) {
+	s := newAPIServer(t)
+	s.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+		if strings.HasSuffix(r.URL.Path, "/configmaps/mine") {
+			answer(w, 200, map[string]any{"metadata": map[string]any{"name": "yours", "namespace": "shop"}})
+			return true
+		}
+		return false
+	}
+	got := s.read(Options{}, Wanted{IDs: ids("ConfigMap/shop/mine")})
+	wantStates(t, got, map[string]string{"ConfigMap/shop/mine": "unread", "ConfigMap/shop/yours": "absent"})
+}
+
+func TestTheServersPreferredVersionComesFirst(t *testing.T) {
+	s := served{byKind: map[gitops.GroupKind][]resource{}}
+	for _, version := range []string{"v1beta1", "v2", "v1"} {
+		s.add(&metav1.APIResourceList{GroupVersion: "example.test/" + version, APIResources: []metav1.APIResource{
+			{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"get", "list"}}, {Name: "widgets/status", Kind: "Widget"},
+		}}, map[string]string{"example.test": "v2"})
+	}
+	for wanted, want := range map[string]string{"": "v2", "v1": "v1", "v3": "v2"} {
+		if r, ok := s.find(gitops.GroupKind{Group: "example.test", Kind: "Widget"}, wanted); !ok || r.version != want || r.plural != "widgets" {
+			t.Errorf("wanted %q: %+v, want %s", wanted, r, want)
+		}
 	}
 }
