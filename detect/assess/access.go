@@ -15,15 +15,14 @@ func rbacEscalation(in Input) escalation {
 	}
 	switch in.Object.Kind {
 	case "Role", "ClusterRole":
-		for _, rule := range newRules(in.Declared, in.Live) {
-			if opensCluster(rule) {
-				return escalation{detect.Critical, true}
-			}
+		gained := newRights(in.Declared, in.Live)
+		if slices.ContainsFunc(gained, opensCluster) {
+			return escalation{detect.Critical, true}
 		}
 		if len(in.Field.Path) > 0 && in.Field.Path[0].Field == "metadata" {
 			return escalation{detect.Critical, true} // only aggregation labels come here: see tables/matches.yaml
 		}
-		if in.Declared != nil && len(newRules(in.Declared, in.Live)) == 0 && in.Field.Path != nil {
+		if in.Declared != nil && len(gained) == 0 && in.Field.Path != nil {
 			return escalation{level: detect.High} // it only lost rights
 		}
 	case "RoleBinding", "ClusterRoleBinding":
@@ -37,13 +36,13 @@ func rbacEscalation(in Input) escalation {
 	return escalation{}
 }
 
-// rule is one right: a verb on a resource of a group. A rule of a Role is the product of its lists.
+// right is a verb on a resource of a group. A rule of a Role is the product of its lists.
 type right struct {
 	verb, group, resource string
 }
 
-// newRules gives the rights that live allows and declared does not. A wildcard covers what it names.
-func newRules(declared, live *gitops.Object) []right {
+// newRights gives the rights that live allows and declared does not. A wildcard covers what it names.
+func newRights(declared, live *gitops.Object) []right {
 	before := rights(declared)
 	var out []right
 	for _, r := range rights(live) {
@@ -119,7 +118,7 @@ func bindsCluster(declared, live *gitops.Object) bool {
 	fresh := newSubjects(declared, live)
 	role := text(part(live, "roleRef", "name"))
 	roleChanged := text(part(declared, "roleRef", "name")) != role
-	if slices.Contains([]string{"cluster-admin", "admin"}, role) && role == "cluster-admin" && (roleChanged || len(fresh) > 0) {
+	if role == "cluster-admin" && (roleChanged || len(fresh) > 0) {
 		return true
 	}
 	for _, name := range fresh {

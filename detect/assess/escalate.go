@@ -34,7 +34,7 @@ func (a *Assessor) escalate(class string, category Category, in Input) escalatio
 	case "workload_image":
 		return a.imageEscalation(category, in)
 	case "workload_runtime_spec":
-		return runtimeEscalation(in, category)
+		return runtimeEscalation(in)
 	case "replicas":
 		if n, ok := number(in.Field.Live.V); ok && n == 0 {
 			return escalation{level: detect.High}
@@ -58,10 +58,6 @@ func (a *Assessor) escalate(class string, category Category, in Input) escalatio
 	case "service_account":
 		if len(in.Field.Path) > 1 && in.Field.Path[0].Field == "metadata" {
 			return escalation{level: detect.Critical}
-		}
-	case "secret":
-		if in.Field.Path == nil || in.Field.Path[0].Field != "metadata" {
-			return escalation{}
 		}
 	}
 	return escalation{}
@@ -118,7 +114,7 @@ func registry(image string) string {
 }
 
 // runtimeEscalation: environment that redirects a program's code, traffic or credentials.
-func runtimeEscalation(in Input, category Category) escalation {
+func runtimeEscalation(in Input) escalation {
 	path := in.Field.Path.String()
 	if strings.Contains(path, "ephemeralContainers") {
 		return escalation{level: detect.High}
@@ -129,7 +125,6 @@ func runtimeEscalation(in Input, category Category) escalation {
 			return escalation{level: detect.High}
 		}
 	}
-	_ = category
 	return escalation{}
 }
 
@@ -271,7 +266,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// spec gives a part of the spec of one side; nil where the side or the part is not there.
+// part gives what stands at a path of field names on one side; nil where the side or the part is not there.
 func part(object *gitops.Object, path ...string) any {
 	if object == nil {
 		return nil

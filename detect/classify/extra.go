@@ -88,13 +88,16 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	}
 
 	mark := f.trackingMark(s)
+	if mark == markNone && elsewhere(s) {
+		return detect.CauseNone, false, maker.writer, "It stands in a namespace that this Application has nothing in."
+	}
 	switch {
 	case mark == markOfAnother:
 		return detect.CauseController, false, maker.writer, "Its tracking mark was copied from another object, which the mark names."
 	case maker.engine && (mark == markOurs || f.inventoried(s)):
-		return detect.CauseOrphaned, true, maker.writer, "The engine made it for this Application and Git declares it no more."
+		return detect.CauseOrphaned, true, maker.writer, "The engine made it for this Application and Git declares it no more." + prunes(s.App)
 	case f.inventoried(s):
-		return detect.CauseOrphaned, true, maker.writer, "The engine lists it in its inventory and Git declares it no more."
+		return detect.CauseOrphaned, true, maker.writer, "The engine lists it in its inventory and Git declares it no more." + prunes(s.App)
 	case mark == markOurs && maker.tool:
 		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s made it: the engine does not list it, and Git never declared it.", maker.writer.Manager)
 	case mark == markOurs && maker.writer == nil:
@@ -109,8 +112,8 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 		}
 	}
 	switch {
-	case maker.tool && opensAccess(live):
-		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it by hand, and such an object changes who may do what.", maker.writer.Manager)
+	case (maker.tool || maker.stranger) && opensAccess(live):
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it past Git, and such an object changes who may do what.", maker.writer.Manager)
 	case maker.tool:
 		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
 	case maker.writer != nil:
@@ -119,10 +122,36 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	return detect.CauseUnknown, false, unresolved(), "Nothing says who made it, and no engine ever managed it."
 }
 
+// prunes says why an orphan stays, where the Application tells.
+func prunes(app gitops.Application) string {
+	switch {
+	case app.Suspended:
+		return " The Application is suspended, so it stays."
+	case !app.Prune:
+		return " The Application does not prune, so it stays."
+	}
+	return ""
+}
+
+// elsewhere says whether the object stands in a namespace where the Application is known to have nothing.
+func elsewhere(s Subject) bool {
+	if s.Live.ID.Namespace == "" || s.Live.ID.Namespace == s.App.Render.Namespace {
+		return false
+	}
+	for _, id := range s.App.Inventory {
+		if id.Namespace == s.Live.ID.Namespace {
+			return false
+		}
+	}
+	return s.App.Render.Namespace != "" || len(s.App.Inventory) > 0
+}
+
 // made says who made a live object: the oldest entry in managedFields that is no subresource.
 type made struct {
 	writer       *detect.Writer
 	engine, tool bool
+	// stranger: nobody knows the name. It may be an operator, or a person's script.
+	stranger bool
 }
 
 func (f *Facts) maker(app gitops.Application, entries []entry) made {
@@ -139,6 +168,7 @@ func (f *Facts) maker(app gitops.Application, entries []entry) made {
 	if m.writer != nil && !isEngine(app, *m.writer) {
 		who := f.Rules.who(m.writer.Manager)
 		m.tool = who == actorTool || who == actorEngine && !m.engine
+		m.stranger = who == actorUnknown
 	}
 	return m
 }

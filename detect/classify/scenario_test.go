@@ -34,6 +34,7 @@ type scenarioApp struct {
 	Namespace     string                  `json:"namespace"`
 	Suspended     bool                    `json:"suspended,omitempty"`
 	Failed        string                  `json:"failed,omitempty"`
+	Managers      []gitops.Manager        `json:"managers,omitempty"`
 	Labels        map[string]string       `json:"labels,omitempty"`
 	Annotation    string                  `json:"annotation,omitempty"`
 	Inventory     []gitops.ObjectID       `json:"inventory,omitempty"`
@@ -53,6 +54,9 @@ func (a scenarioApp) application() gitops.Application {
 			{Name: "argocd-controller", Operation: "Update"}, {Name: "argocd-controller", Operation: "Apply"},
 			{Name: "argocd-application-controller", Operation: "Update"},
 		}
+	}
+	if a.Managers != nil {
+		app.Managers = a.Managers
 	}
 	return app
 }
