@@ -98,7 +98,11 @@ func (r *reader) fetch(ctx context.Context, b *bunch) {
 	}
 	// The first one tells whether getting works at all; if not, the others are unread alike.
 	if err := r.fetchOne(ctx, b, b.ids[0]); err != nil {
-		r.missOne(b, gitops.ObjectID{Group: b.resource.group, Kind: b.resource.kind, Namespace: b.namespace}, !b.verdict(r.ids), err)
+		unread := b.ids[0]
+		if len(b.ids) > 1 {
+			unread.Name = ""
+		}
+		r.missOne(b, unread, !b.verdict(r.ids), err)
 		return
 	}
 	var wg sync.WaitGroup
