@@ -70,7 +70,7 @@ func (g group) heals(f detect.Finding) (reason string, waits bool) {
 	}
 	if age := g.in.Now.Sub(changed); age < HealRounds*g.app.Interval {
 		return fmt.Sprintf("%s corrects this by itself every %s; a pull request follows if it outlives %s",
-			g.app.Engine, g.app.Interval, HealRounds*g.app.Interval), true
+			g.app.Engine, interval(g.app.Interval), interval(HealRounds*g.app.Interval)), true
 	}
 	return "", false
 }

@@ -94,7 +94,7 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 	}
 	after := "The engine applies the merge commit and finds the cluster as Git now says: nothing is restarted or changed."
 	if g.app.Engine == gitops.Flux && !g.app.Suspended && g.app.Interval > 0 {
-		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, g.app.Interval)
+		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, interval(g.app.Interval))
 	}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
@@ -244,6 +244,7 @@ func controlsOf(findings []detect.Finding) []templates.Control {
 			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b templates.Control) int { return strings.Compare(a.Standard, b.Standard) })
 	return out
 }
 
@@ -318,6 +319,18 @@ func slug(text string) string {
 		}
 		return '-'
 	}, text), "-")
+}
+
+// interval prints a duration without its zero parts: 10m, 1h.
+func interval(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func day(t time.Time) string { return t.UTC().Format(timeLayout) }

@@ -261,7 +261,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Decl
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
 		field.AfterHeal, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
-		if field.Drift || len(f.Trace) == 0 {
+		if field.Drift || !f.Drift {
 			for _, line := range d.Trace {
 				if line = field.Path.String() + ": " + line; len(f.Trace) < 50 {
 					f.Trace = append(f.Trace, line)
