@@ -330,7 +330,7 @@ func filled(t *testing.T, c repo.Commit) repo.Commit {
 }
 
 // anySigner makes a key in memory, for commits whose signature is not what is tested.
-func anySigner(t *testing.T) sign.Signer {
+func anySigner(t testing.TB) sign.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
