@@ -23,6 +23,7 @@ type Rules struct {
 	named     map[string]actor      // managers by their exact name
 	managers  []manager             // those with a wildcard
 	immutable []immutable
+	growing   []immutable       // quantities that only grow
 	switches  map[string]Switch // by key
 	children  []child
 }
@@ -130,6 +131,14 @@ type immutable struct {
 	fields, except []gitops.Pattern
 }
 
+func (i *immutable) compile() (err error) {
+	if i.fields, err = parsePatterns(i.Fields); err != nil {
+		return err
+	}
+	i.except, err = parsePatterns(i.Except)
+	return err
+}
+
 // Switch is a mark on a live object that turns off its correction by an engine.
 type Switch struct {
 	Key string `json:"key"`
@@ -154,6 +163,7 @@ type ruleFile struct {
 	Mutators  []*Mutator  `json:"mutators,omitempty"`
 	Managers  []manager   `json:"managers,omitempty"`
 	Immutable []immutable `json:"immutable,omitempty"`
+	Growing   []immutable `json:"growing,omitempty"`
 	Switches  []Switch    `json:"switches,omitempty"`
 	Children  []child     `json:"children,omitempty"`
 }
@@ -199,14 +209,11 @@ func (r *Rules) add(data []byte) error {
 		r.mutators = append(r.mutators, m)
 		r.index(m)
 	}
-	for i := range file.Immutable {
-		entry := &file.Immutable[i]
-		var err error
-		if entry.fields, err = parsePatterns(entry.Fields); err != nil {
-			return err
-		}
-		if entry.except, err = parsePatterns(entry.Except); err != nil {
-			return err
+	for _, list := range [][]immutable{file.Immutable, file.Growing} {
+		for i := range list {
+			if err := list[i].compile(); err != nil {
+				return err
+			}
 		}
 	}
 	for _, m := range file.Managers {
@@ -225,6 +232,7 @@ func (r *Rules) add(data []byte) error {
 		r.switches[sw.Key] = sw
 	}
 	r.immutable = append(r.immutable, file.Immutable...)
+	r.growing = append(r.growing, file.Growing...)
 	r.children = append(r.children, file.Children...)
 	return nil
 }
