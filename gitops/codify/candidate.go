@@ -54,7 +54,7 @@ type generator interface {
 // generators are all kinds of candidates.
 func generators() []generator {
 	return []generator{
-		rawManifest{}, existingPatch{}, images{}, replicas{}, newPatch{}, substitution{}, replacement{}, removedObject{},
+		rawManifest{}, existingPatch{}, images{}, replicas{}, newPatch{}, substitution{}, replacement{}, removedField{}, removedObject{},
 	}
 }
 
@@ -72,7 +72,8 @@ type site struct {
 	// layers are the kustomizations below the Application's path, the outermost first.
 	layers []layer
 	// flux is the Application's own Flux Kustomization in the repository.
-	flux *layer
+	flux    *layer
+	meaning meaning
 	// custom says that the object's type is not known to kustomize, so that patches replace its lists.
 	custom bool
 	// refusals collect why a splice was refused, for the message when nothing else works.

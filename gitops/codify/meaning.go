@@ -25,6 +25,15 @@ func (m meaning) of(o gitops.Object) (t *typed.Type, known bool) {
 	return m.schemas.Untyped(), false
 }
 
+// mergeKeys gives the keys by which the entries of the list at path are known, nil where nothing is known.
+func (m meaning) mergeKeys(o gitops.Object, path gitops.Path) []string {
+	t, _ := m.of(o)
+	if at, ok := t.At(path); ok {
+		return at.Keys
+	}
+	return nil
+}
+
 // same says whether a and b mean the same at path of an object like o.
 func (m meaning) same(o gitops.Object, path gitops.Path, a, b any) bool {
 	a, b = splice.Normal(a), splice.Normal(b)

@@ -35,10 +35,16 @@ func (newPatch) candidates(_ context.Context, s site) []Candidate {
 		}
 	}
 	// A list that does not merge is replaced as a whole: the patch repeats it with the change.
-	if listPath, whole, ok := s.wholeList(); ok {
+	if listPath, whole, ok := s.wholeList(s.custom); ok {
 		repeat := s
 		repeat.change.Path = listPath
 		out = append(out, s.addPatch(what, repeat.nest(true, whole), addsFile)...)
+	} else if list, whole, ok := s.wholeList(true); ok {
+		entries, _ := whole.([]any)
+		repeat := s
+		repeat.change.Path = list
+		replaced := append([]any{map[string]any{"$patch": "replace"}}, entries...)
+		out = append(out, s.addPatch(what, repeat.nest(true, replaced), lastResort)...)
 	}
 	return out
 }
@@ -48,12 +54,12 @@ func keyed(p gitops.Path) bool {
 	return !slices.ContainsFunc(p, func(s gitops.Step) bool { return s.IsIndex() || s.IsEntry() && s.Keys[0].Name == "" })
 }
 
-// wholeList gives the outermost list that the change lies in, with the change made.
-func (s site) wholeList() (gitops.Path, any, bool) {
-	i := slices.IndexFunc(s.change.Path, func(step gitops.Step) bool { return !step.IsField() })
-	if !s.custom { // only the innermost list that has no keys
-		i = slices.IndexFunc(s.change.Path, func(step gitops.Step) bool { return step.IsIndex() || step.IsEntry() && step.Keys[0].Name == "" })
-	}
+// wholeList gives a list that the change lies in, with the change made: the outermost one, or else the
+// first that is stepped into by position.
+func (s site) wholeList(outermost bool) (gitops.Path, any, bool) {
+	i := slices.IndexFunc(s.change.Path, func(step gitops.Step) bool {
+		return step.IsIndex() || step.IsEntry() && (outermost || step.Keys[0].Name == "")
+	})
 	if i < 0 {
 		return nil, nil, false
 	}
@@ -111,8 +117,14 @@ func (s site) addPatch(what string, content any, added int) []Candidate {
 		if !owns {
 			continue
 		}
-		text := splice.Document(patch, splice.StyleOf(l.data))
-		out = append(out, s.addPatchTo(l, fmt.Sprintf("%s by a new patch in %s", what, l.file), text, max(added, weight))...)
+		style := splice.StyleOf(l.data)
+		what := fmt.Sprintf("%s by a new patch in %s", what, l.file)
+		out = append(out, s.addPatchTo(l, what, splice.Document(patch, style), max(added, weight))...)
+		// kustomize trims inline patches, and with them a text that ends the patch: quotes hold it.
+		if text, ok := s.change.After.V.(string); ok && strings.HasSuffix(text, "\n") {
+			style.Quoted = true
+			out = append(out, s.addPatchTo(l, what, splice.Document(patch, style), max(added, weight))...)
+		}
 	}
 	return out
 }

@@ -255,10 +255,7 @@ func (s site) nestFrom(i int, ordered bool, value any) any {
 		if !ok {
 			entry = map[string]any{}
 		}
-		out := map[string]any{}
-		for _, k := range step.Keys {
-			out[k.Name] = keyValue(k.Value)
-		}
+		out := s.identity(path[:i], step.Keys)
 		for k, v := range entry {
 			out[k] = v
 		}
@@ -269,6 +266,29 @@ func (s site) nestFrom(i int, ordered bool, value any) any {
 		return append(before, out)
 	}
 	return []any{inner}
+}
+
+// identity gives the fields that pick an entry: the keys of the path, and those by which kustomize merges.
+func (s site) identity(list gitops.Path, keys []gitops.Key) map[string]any {
+	out := map[string]any{}
+	for _, k := range keys {
+		out[k.Name] = keyValue(k.Value)
+	}
+	declared := splice.Lookup(s.declared.Content, list.Child(gitops.Entry(keys...))).V
+	entry, _ := declared.(map[string]any)
+	for _, k := range keys {
+		if v, there := entry[k.Name]; there {
+			out[k.Name] = v
+		} else if entry != nil {
+			delete(out, k.Name) // a default that Git does not spell out
+		}
+	}
+	for _, name := range s.meaning.mergeKeys(s.declared.Object, list) {
+		if v, there := entry[name]; there {
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // entriesBefore gives the entries that stand before the one with keys, by their keys alone.
@@ -282,12 +302,20 @@ func (s site) entriesBefore(listPath gitops.Path, keys []gitops.Key) []any {
 	for _, v := range list[:i] {
 		entry, _ := v.(map[string]any)
 		only := map[string]any{}
-		for _, k := range keys {
-			if value, there := entry[k.Name]; there {
-				only[k.Name] = value
+		for _, name := range append(s.meaning.mergeKeys(s.declared.Object, listPath), names(keys)...) {
+			if value, there := entry[name]; there {
+				only[name] = value
 			}
 		}
 		out = append(out, only)
+	}
+	return out
+}
+
+func names(keys []gitops.Key) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k.Name
 	}
 	return out
 }

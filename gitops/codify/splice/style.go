@@ -16,6 +16,8 @@ type Style struct {
 	Single bool
 	// CRLF ends lines with carriage return and line feed.
 	CRLF bool
+	// Quoted writes texts of several lines in quotes instead of as blocks.
+	Quoted bool
 }
 
 // DefaultStyle is the layout of most manifests.

@@ -7,7 +7,7 @@ import (
 
 // Document writes value as one YAML document in style, ending in a line break.
 func Document(value any, style Style) []byte {
-	w := writer{style: style}
+	w := writer{style: style, noBlocks: style.Quoted}
 	value = normal(value)
 	lines := w.block(value, 0)
 	if lines == nil {
