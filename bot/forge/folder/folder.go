@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +48,17 @@ type header struct {
 	Base   string    `json:"base,omitempty"`
 }
 
-// commentLine starts each comment; everything after the first one is no part of the body.
-const commentLine = "\n<!-- comment -->\n"
+// commentLine starts each comment after the body.
+const commentLine = "\n<!-- holdfast comment -->\n"
+
+// escape keeps a text from holding a commentLine; unescape takes it back, byte for byte.
+func escape(text string) string {
+	return regexp.MustCompile(`<!-- holdfast (\\*)comment`).ReplaceAllString(text, `<!-- holdfast $1\comment`)
+}
+
+func unescape(text string) string {
+	return regexp.MustCompile(`<!-- holdfast (\\*)\\comment`).ReplaceAllString(text, `<!-- holdfast ${1}comment`)
+}
 
 type file struct {
 	header
@@ -156,7 +166,7 @@ func (f *Forge) Comment(_ context.Context, kind bot.Kind, number int, body strin
 	if err != nil {
 		return err
 	}
-	t.comments += commentLine + strings.TrimRight(body, "\n") + "\n"
+	t.comments += commentLine + escape(strings.TrimRight(body, "\n")) + "\n"
 	return f.write(kind, t)
 }
 
@@ -201,6 +211,7 @@ func (f *Forge) read(kind bot.Kind, number int) (file, error) {
 	if i := strings.Index(t.body, commentLine); i >= 0 {
 		t.body, t.comments = t.body[:i], t.body[i:]
 	}
+	t.body = unescape(t.body)
 	return t, nil
 }
 
@@ -212,7 +223,7 @@ func (f *Forge) write(kind bot.Kind, t file) error {
 	}
 	path := f.path(kind, t.Number)
 	temporary := path + ".new"
-	if err := os.WriteFile(temporary, []byte("---\n"+string(front)+"---\n\n"+t.body+t.comments), 0o644); err != nil {
+	if err := os.WriteFile(temporary, []byte("---\n"+string(front)+"---\n\n"+escape(t.body)+t.comments), 0o644); err != nil {
 		return fmt.Errorf("folder forge: %w", err)
 	}
 	if err := os.Rename(temporary, path); err != nil {
