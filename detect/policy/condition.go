@@ -68,12 +68,14 @@ type condition struct {
 	program cel.Program
 }
 
-// compiler compiles the expressions of one policy.
+// compiler compiles the expressions of one file. Its environment is made when the first one comes: that
+// takes longer than all else about a policy.
 type compiler struct {
-	env *cel.Env
+	file string
+	env  *cel.Env
 }
 
-func newCompiler() (*compiler, error) {
+func newEnv() (*cel.Env, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
 		return nil, err
@@ -104,20 +106,27 @@ func newCompiler() (*compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up CEL: %w", err)
 	}
-	return &compiler{env: env}, nil
+	return env, nil
 }
 
 // compile checks an expression against the types of the variables. Errors name the line in the file.
-func (c *compiler) compile(file, rule string, e Expression) (*condition, error) {
+func (c *compiler) compile(rule string, e Expression) (*condition, error) {
+	if c.env == nil {
+		env, err := newEnv()
+		if err != nil {
+			return nil, err
+		}
+		c.env = env
+	}
 	ast, issues := c.env.Compile(e.text)
 	if issues != nil && issues.Err() != nil {
 		first := issues.Errors()[0]
 		line := e.line + max(first.Location.Line()-1, 0)
-		return nil, strictyaml.Errorf(file, line, "rule %q: when: %s (at character %d of its line of the expression)",
+		return nil, strictyaml.Errorf(c.file, line, "rule %q: when: %s (at character %d of its line of the expression)",
 			rule, first.Message, first.Location.Column()+1)
 	}
 	if !ast.OutputType().IsExactType(cel.BoolType) {
-		return nil, strictyaml.Errorf(file, e.line, "rule %q: when: gives %s; want true or false", rule, ast.OutputType())
+		return nil, strictyaml.Errorf(c.file, e.line, "rule %q: when: gives %s; want true or false", rule, ast.OutputType())
 	}
 	program, err := c.env.Program(ast,
 		cel.EvalOptions(cel.OptOptimize),
@@ -125,7 +134,7 @@ func (c *compiler) compile(file, rule string, e Expression) (*condition, error) 
 		cel.CostTracking(&library.CostEstimator{}),
 	)
 	if err != nil {
-		return nil, strictyaml.Errorf(file, e.line, "rule %q: when: %v", rule, err)
+		return nil, strictyaml.Errorf(c.file, e.line, "rule %q: when: %v", rule, err)
 	}
 	return &condition{program: program}, nil
 }

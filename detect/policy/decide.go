@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/detect"
@@ -93,6 +94,7 @@ func (p *Policy) byException(s subject) detect.Decision {
 
 func (p *Policy) byRule(s subject, trace []string) detect.Decision {
 	var variables map[string]any
+	trace = slices.Grow(trace, len(p.rules))
 	for _, r := range p.rules {
 		why := r.mismatch(s)
 		if r.Drift == nil && !s.open() {

@@ -99,21 +99,29 @@ func (m *Matcher) mismatch(s subject) string {
 }
 
 func wants[T any](what, is string, want []T) string {
-	texts := make([]string, len(want))
+	var b strings.Builder
+	b.WriteString(what + " is " + orNone(is) + ", the rule wants ")
 	for i, w := range want {
-		texts[i] = fmt.Sprint(w)
-		if texts[i] == "" {
-			texts[i] = "none"
+		if i > 0 {
+			b.WriteString(" or ")
 		}
+		b.WriteString(orNone(fmt.Sprint(w)))
 	}
-	if is == "" {
-		is = "none"
+	return b.String()
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
 	}
-	return fmt.Sprintf("%s is %s, the rule wants %s", what, is, strings.Join(texts, " or "))
+	return text
 }
 
 func wantsBool(what string, is bool) string {
-	return fmt.Sprintf("%s is %t, the rule wants %t", what, is, !is)
+	if is {
+		return what + " is true, the rule wants false"
+	}
+	return what + " is false, the rule wants true"
 }
 
 // kindName prints a kind as rules name it.

@@ -54,7 +54,7 @@ type Rule struct {
 	line      int
 	condition *condition
 	file      string
-	index     int // from 1, in file
+	label     string // name, file and place, as decisions and traces print it
 }
 
 // SetLine keeps where the rule stands.
@@ -97,10 +97,7 @@ func Decode(name string, data []byte) (*Policy, error) {
 		return nil, err
 	}
 	p := &Policy{Name: name, Tier: document.Tier, ImageRewrites: document.ImageRewrites}
-	compiler, err := newCompiler()
-	if err != nil {
-		return nil, fmt.Errorf("policy %s: %w", name, err)
-	}
+	compiler := compiler{file: name}
 	var errs []error
 	fail := func(line int, format string, args ...any) {
 		errs = append(errs, strictyaml.Errorf(name, line, format, args...))
@@ -108,15 +105,15 @@ func Decode(name string, data []byte) (*Policy, error) {
 	lines := map[string]int{}
 	for i := range document.Rules {
 		r := &document.Rules[i]
-		r.file, r.index = name, i+1
+		r.file, r.label = name, fmt.Sprintf("%s (%s, rule %d)", r.Name, name, i+1)
 		if first, again := lines[r.Name]; again {
 			fail(r.line, "rule name %q repeats; it is already on line %d", r.Name, first)
 		}
 		lines[r.Name] = r.line
 		errs = append(errs, r.check(name)...)
 		if r.When.text != "" {
-			r.condition, err = compiler.compile(name, r.Name, r.When)
-			errs = append(errs, err)
+			condition, err := compiler.compile(r.Name, r.When)
+			r.condition, errs = condition, append(errs, err)
 		}
 		p.rules = append(p.rules, r)
 	}
@@ -161,7 +158,7 @@ func (r *Rule) check(file string) (errs []error) {
 }
 
 // String names the rule, its file and its place.
-func (r *Rule) String() string { return fmt.Sprintf("%s (%s, rule %d)", r.Name, r.file, r.index) }
+func (r *Rule) String() string { return r.label }
 
 // Input is what is decided on: a field of a finding, or, with Field nil, the finding's object as a whole.
 type Input struct {

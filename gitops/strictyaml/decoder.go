@@ -13,8 +13,9 @@ import (
 
 // decoder walks a node and a value of the wanted type in step, and goes on after an error.
 type decoder struct {
-	file string
-	errs []error
+	file  string
+	errs  []error
+	known map[reflect.Type][]structField
 }
 
 func (d *decoder) fail(node *yaml.Node, format string, args ...any) {
@@ -147,24 +148,24 @@ func (d *decoder) mapping(node *yaml.Node, v reflect.Value, key string, enum []s
 
 func (d *decoder) structValue(node *yaml.Node, v reflect.Value, key string) {
 	if node.Kind != yaml.MappingNode {
-		d.fail(node, "%swant a mapping with %s, not %s", prefix(key), orList(names(v.Type())), describe(node))
+		d.fail(node, "%swant a mapping with %s, not %s", prefix(key), orList(d.names(v.Type())), describe(node))
 		return
 	}
 	seen := map[string]bool{}
 	for name, item := range d.entries(node) {
 		seen[name.Value] = true
-		field, ok := fieldOf(v.Type(), name.Value)
+		field, ok := d.field(v.Type(), name.Value)
 		if !ok {
-			if by := references(v.Type(), name.Value); by != nil {
+			if by := d.references(v.Type(), name.Value); by != nil {
 				d.fail(name, "key %q%s: a secret is never written here; use %s", name.Value, within(key), orList(by))
 				continue
 			}
-			d.fail(name, "unknown key %q%s; allowed are %s", name.Value, within(key), strings.Join(names(v.Type()), ", "))
+			d.fail(name, "unknown key %q%s; allowed are %s", name.Value, within(key), strings.Join(d.names(v.Type()), ", "))
 			continue
 		}
 		d.value(item, v.FieldByIndex(field.index), name.Value, field.enum)
 	}
-	for _, f := range fields(v.Type()) {
+	for _, f := range d.fields(v.Type()) {
 		if f.required && !seen[f.name] {
 			d.fail(node, "key %q is missing%s", f.name, within(key))
 		}
@@ -202,26 +203,33 @@ type structField struct {
 }
 
 // fields lists the keys of a struct in order of declaration, embedded structs included.
-func fields(t reflect.Type) []structField {
-	var out []structField
+func (d *decoder) fields(t reflect.Type) []structField {
+	out, ok := d.known[t]
+	if ok {
+		return out
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || f.Anonymous || name == "" || name == "-" {
 			continue
 		}
 		field := structField{name: name, index: f.Index, required: !strings.Contains(options, "omit")}
-		for _, part := range strings.Split(f.Tag.Get("jsonschema"), ",") {
+		for part := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
 			if value, ok := strings.CutPrefix(part, "enum="); ok {
 				field.enum = append(field.enum, value)
 			}
 		}
 		out = append(out, field)
 	}
+	if d.known == nil {
+		d.known = map[reflect.Type][]structField{}
+	}
+	d.known[t] = out
 	return out
 }
 
-func fieldOf(t reflect.Type, name string) (structField, bool) {
-	all := fields(t)
+func (d *decoder) field(t reflect.Type, name string) (structField, bool) {
+	all := d.fields(t)
 	i := slices.IndexFunc(all, func(f structField) bool { return f.name == name })
 	if i < 0 {
 		return structField{}, false
@@ -229,18 +237,18 @@ func fieldOf(t reflect.Type, name string) (structField, bool) {
 	return all[i], true
 }
 
-func names(t reflect.Type) []string {
+func (d *decoder) names(t reflect.Type) []string {
 	var out []string
-	for _, f := range fields(t) {
+	for _, f := range d.fields(t) {
 		out = append(out, f.name)
 	}
 	return out
 }
 
 // references gives the keys through which a struct takes a secret that was written out.
-func references(t reflect.Type, name string) (by []string) {
+func (d *decoder) references(t reflect.Type, name string) (by []string) {
 	for _, suffix := range []string{"File", "Env"} {
-		if _, ok := fieldOf(t, name+suffix); ok && name != "" {
+		if _, ok := d.field(t, name+suffix); ok && name != "" {
 			by = append(by, name+suffix)
 		}
 	}
