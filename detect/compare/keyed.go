@@ -7,11 +7,7 @@ import (
 )
 
 // keyed compares lists whose entries are known by keys. Entries whose keys repeat are compared by position.
-func (w *walker) keyed(t *typed.Type, keys []string, git, live []any) {
-	elem := t.Elem
-	if elem == nil {
-		elem = typed.Anything()
-	}
+func (w *walker) keyed(t *typed.Type, keys []string, elem *typed.Type, git, live []any) {
 	n := 0
 	for n < len(git) && n < len(live) && entriesMatch(t, keys, git[n], live[n]) {
 		w.pair(t, keys, elem, git, live, n, n)

@@ -8,22 +8,22 @@ import (
 
 // list compares two lists of type t; either may be nil.
 func (w *walker) list(t *typed.Type, git, live []any) {
-	if keys := listKeys(t, git, live); len(keys) > 0 {
-		w.keyed(t, keys, git, live)
-		return
-	}
 	elem := t.Elem
 	if elem == nil {
 		elem = typed.Anything()
 	}
-	if len(git) == len(live) && w.pairwise(t, elem, git, live) {
+	if keys := listKeys(t, git, live); len(keys) > 0 {
+		w.keyed(t, keys, elem, git, live)
 		return
 	}
 	switch {
+	case len(git) == 0 && len(live) == 0:
 	case len(git) == 0 || len(live) == 0:
 		w.emitLists(detect.Changed, git, live)
 	case scalarsOnly(git) && scalarsOnly(live):
 		w.scalars(t, elem, git, live)
+	case t.Ordered:
+		w.byIndex(t, elem, git, live)
 	default:
 		w.mappings(t, elem, git, live)
 	}
@@ -57,37 +57,18 @@ func uniqueNames(list []any) bool {
 	return true
 }
 
-// pairwise compares lists of one length entry by entry. It lists nothing and gives false when some differ.
-func (w *walker) pairwise(t, elem *typed.Type, git, live []any) bool {
-	same := w.silently(func() {
-		for i := range git {
-			w.pair(t, nil, elem, git, live, i, i)
-			if w.done() {
-				return
-			}
-		}
-	})
-	if same && w.all {
-		for i := range git {
-			w.pair(t, nil, elem, git, live, i, i)
-		}
-	}
-	return same
-}
-
 // pair compares the entries at two indexes.
 func (w *walker) pair(t *typed.Type, keys []string, elem *typed.Type, git, live []any, gitI, liveI int) {
 	g, l := git[gitI], live[liveI]
-	if g == nil || l == nil {
-		if g != nil || l != nil {
-			w.frames = append(w.frames, frame{list: t, keys: keys, git: git, live: live, gitI: gitI, lvI: liveI})
-			w.emit(detect.Changed, gitops.Present(g), gitops.Present(l))
-			w.frames = w.frames[:len(w.frames)-1]
-		}
+	if g == nil && l == nil {
 		return
 	}
 	w.frames = append(w.frames, frame{list: t, keys: keys, git: git, live: live, gitI: gitI, lvI: liveI})
-	w.both(nil, elem, g, l)
+	if g == nil || l == nil {
+		w.emit(detect.Changed, gitops.Present(g), gitops.Present(l))
+	} else {
+		w.both(nil, elem, g, l)
+	}
 	w.frames = w.frames[:len(w.frames)-1]
 }
 
@@ -102,119 +83,40 @@ func (w *walker) one(t *typed.Type, keys []string, git, live []any, gitI, liveI 
 	w.frames = w.frames[:len(w.frames)-1]
 }
 
-// scalars compares lists of scalars that are not equal entry by entry.
+// scalars compares lists of scalars.
 func (w *walker) scalars(t, elem *typed.Type, git, live []any) {
-	if len(git) == len(live) && permuted(elem, git, live) {
+	switch {
+	case len(git) != len(live):
+		w.emitLists(detect.Changed, git, live)
+	case sameByIndex(elem, git, live):
+		if w.all {
+			w.eachPair(t, elem, git, live) // other spellings
+		}
+	case permuted(elem, git, live):
 		w.reordered(!t.Unordered, git, live)
-		return
-	}
-	if t.Ordered && len(git) == len(live) {
-		for i := range git {
-			w.pair(t, nil, elem, git, live, i, i)
-		}
-		return
-	}
-	w.emitLists(detect.Changed, git, live)
-}
-
-// mappings compares atomic lists of mappings that are not equal entry by entry.
-func (w *walker) mappings(t, elem *typed.Type, git, live []any) {
-	if t.Ordered {
-		w.byIndex(t, elem, git, live)
-		return
-	}
-	partner := make([]int, len(git)) // index in live, or -1
-	taken := make([]bool, len(live))
-	moved, last := false, -1
-	for i := range git {
-		partner[i] = -1
-		for _, j := range near(i, len(live)) {
-			if !taken[j] && w.silently(func() { w.pair(t, nil, elem, git, live, i, j) }) {
-				partner[i], taken[j] = j, true
-				moved = moved || j < last
-				last = max(last, j)
-				break
-			}
-		}
-	}
-	leftGit, leftLive, crossed := 0, 0, false
-	for i := range git {
-		if partner[i] < 0 {
-			if i < len(live) && !taken[i] {
-				continue
-			}
-			leftGit++
-		}
-	}
-	for j := range live {
-		if !taken[j] && (j >= len(git) || partner[j] >= 0) {
-			leftLive++
-		}
-	}
-	crossed = leftGit > 0 && leftLive > 0
-	if crossed || moved && !t.Unordered {
-		same := len(git) == len(live) && leftGit == 0 && leftLive == 0 && !contains(partner, -1)
-		if same {
-			w.reordered(true, git, live)
-		} else {
-			w.emitLists(detect.Changed, git, live)
-		}
-		return
-	}
-	if moved && w.all {
-		w.reordered(false, git, live)
-	}
-	for i := range git {
-		switch {
-		case partner[i] >= 0:
-			if w.all && !moved {
-				w.pair(t, nil, elem, git, live, i, partner[i])
-			}
-		case i < len(live) && !taken[i]:
-			w.pair(t, nil, elem, git, live, i, i)
-		default:
-			w.one(t, nil, git, live, i, -1)
-		}
-	}
-	for j := range live {
-		if !taken[j] && (j >= len(git) || partner[j] >= 0) {
-			w.one(t, nil, git, live, -1, j)
-		}
+	case t.Ordered:
+		w.eachPair(t, elem, git, live)
+	default:
+		w.emitLists(detect.Changed, git, live)
 	}
 }
 
-// byIndex compares lists in which position counts.
+// byIndex compares lists of mappings in which position counts.
 func (w *walker) byIndex(t, elem *typed.Type, git, live []any) {
 	if len(git) != len(live) {
 		w.emitLists(detect.Changed, git, live)
 		return
 	}
+	w.eachPair(t, elem, git, live)
+}
+
+func (w *walker) eachPair(t, elem *typed.Type, git, live []any) {
 	for i := range git {
 		w.pair(t, nil, elem, git, live, i, i)
-	}
-}
-
-// near lists the indexes below n, i first.
-func near(i, n int) []int {
-	out := make([]int, 0, n)
-	if i < n {
-		out = append(out, i)
-	}
-	for j := range n {
-		if j != i {
-			out = append(out, j)
+		if w.done() {
+			return
 		}
 	}
-	return out
-}
-
-func contains(list []int, x int) bool {
-	for _, v := range list {
-		if v == x {
-			return true
-		}
-	}
-	return false
 }
 
 // reordered notes the same entries in another order.
@@ -241,6 +143,15 @@ func scalarsOnly(list []any) bool {
 	for _, v := range list {
 		switch v.(type) {
 		case map[string]any, []any:
+			return false
+		}
+	}
+	return true
+}
+
+func sameByIndex(elem *typed.Type, git, live []any) bool {
+	for i := range git {
+		if !elem.Format.SameScalar(git[i], live[i]) {
 			return false
 		}
 	}

@@ -292,6 +292,9 @@ func (w *walker) isDefault(f *typed.Field, t *typed.Type, v any) bool {
 	if !f.HasDefault() {
 		return false
 	}
+	if d, ok := f.Constant(); ok {
+		return w.means(t, d, v)
+	}
 	if d, ok := f.Default(w.liveAround); ok && w.means(t, d, v) {
 		return true
 	}

@@ -73,12 +73,30 @@ func DecodeBytes(text string) ([]byte, bool) {
 }
 
 func sameQuantity(a, b string) bool {
+	if wild(a) || wild(b) {
+		return a == b
+	}
 	x, err := resource.ParseQuantity(a)
 	if err != nil {
 		return false
 	}
 	y, err := resource.ParseQuantity(b)
 	return err == nil && x.Cmp(y) == 0
+}
+
+// wild says whether a quantity is of no size that a server takes, so that comparing it by value could take
+// the time to write it out: 1e999999999.
+func wild(text string) bool {
+	_, exponent, ok := cutExponent(text)
+	n, err := strconv.Atoi(exponent)
+	return len(text) > 64 || ok && err == nil && (n > 40 || n < -40)
+}
+
+func cutExponent(text string) (before, after string, ok bool) {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
 }
 
 // quantityText is how a number or string reads as a quantity.
@@ -168,15 +186,10 @@ func Equal(t *Type, a, b any) bool {
 }
 
 func equalMaps(t *Type, a, b map[string]any) bool {
-	return halfEqual(t, a, b) && halfEqual(t, b, a)
-}
-
-// halfEqual says whether all that a has is in b, and means the same.
-func halfEqual(t *Type, a, b map[string]any) bool {
 	for name, x := range a {
 		f := t.Field(name)
-		y, ok := b[name]
-		if !ok || y == nil || x == nil {
+		y := b[name]
+		if x == nil || y == nil {
 			if !Absent(f, x) || !Absent(f, y) {
 				return false
 			}
@@ -187,6 +200,11 @@ func halfEqual(t *Type, a, b map[string]any) bool {
 			child = anything
 		}
 		if !Equal(child, x, y) {
+			return false
+		}
+	}
+	for name, y := range b {
+		if _, there := a[name]; !there && !Absent(t.Field(name), y) {
 			return false
 		}
 	}
@@ -232,18 +250,22 @@ func equalLists(t *Type, a, b []any) bool {
 		return false
 	}
 	used := make([]bool, len(b))
-	for _, x := range a[same:] {
-		if !takeEqual(elem, x, b, used, same) {
+	for i, x := range a[same:] {
+		skip := -1
+		if i == 0 {
+			skip = same // compared above: no two entries are compared twice, so that nesting costs no more
+		}
+		if !takeEqual(elem, x, b, used, same, skip) {
 			return false
 		}
 	}
 	return true
 }
 
-// takeEqual marks the first unused entry of list, from start, that equals x.
-func takeEqual(elem *Type, x any, list []any, used []bool, start int) bool {
+// takeEqual marks the first unused entry of list, from start and not at skip, that equals x.
+func takeEqual(elem *Type, x any, list []any, used []bool, start, skip int) bool {
 	for i := start; i < len(list); i++ {
-		if !used[i] && Equal(elem, x, list[i]) {
+		if i != skip && !used[i] && Equal(elem, x, list[i]) {
 			used[i] = true
 			return true
 		}

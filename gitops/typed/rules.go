@@ -22,6 +22,8 @@ import (
 //	core/v1.Container args ordered                                       the order of the list has a meaning
 //	apiextensions/v1.CustomResourceDefinitionSpec versions keys name     entries of an atomic list that people know by a key
 //
+//	core/v1.PersistentVolumeSpec claimRef granular                       its parts have owners, although elsewhere the type has one
+//
 // `if` adds conditions, all of which must hold: type=A|B a field beside it has one of these values, ports
 // it is there, !ports it is not, and ^hostNetwork=true asks the nearest mapping around it that has the field.
 
@@ -99,6 +101,10 @@ func applyLine(line string, deep bool, seen map[string]*Type) error {
 		clone := *f.Type
 		clone.Ordered, clone.Unordered = true, false
 		f.Type = &clone
+	case body == "granular":
+		clone := *f.Type
+		clone.Atomic = false
+		f.Type = &clone
 	case strings.HasPrefix(body, "keys "):
 		if f.Type.Kind != List {
 			return fmt.Errorf("%s %s is no list", name, pathText)
@@ -114,7 +120,7 @@ func applyLine(line string, deep bool, seen map[string]*Type) error {
 		r.when = conditions
 		f.defaults = append(f.defaults, r)
 	default:
-		return fmt.Errorf("want = VALUE, server or ordered, got %q", body)
+		return fmt.Errorf("want = VALUE, server, ordered, keys or granular, got %q", body)
 	}
 	return nil
 }
