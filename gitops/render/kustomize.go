@@ -2,10 +2,8 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -84,7 +82,7 @@ func build(ctx context.Context, fs *treeFS, dir string, ownSchema, preload bool)
 			}).Run(fs, path.Join(mount, dir))
 		})
 		if err != nil {
-			err = explained(err)
+			err = explained(err, fs)
 		}
 		done <- outcome{built, err}
 	}()
@@ -111,26 +109,6 @@ func guarded[T any](f func() (T, error)) (out T, err error) {
 	return f()
 }
 
-var (
-	configPattern = regexp.MustCompile("(?s)with config: `.*`")
-	quotedPattern = regexp.MustCompile(`(?s)\[patch: ".*"\]`)
-	objectPattern = regexp.MustCompile(`(?s)(in object|fix (?:this|the) kustomization file|in) apiVersion:.*`)
-)
-
-// explained makes an error of kustomize readable: paths are those of the repository, and no content of
-// objects or patches, which may be secret, is repeated.
-func explained(err error) error {
-	text := configPattern.ReplaceAllString(err.Error(), "")
-	text = quotedPattern.ReplaceAllString(text, "[inline patch]")
-	text = objectPattern.ReplaceAllString(text, "")
-	text = strings.ReplaceAll(text, mount+"/", "")
-	text = strings.ReplaceAll(text, mount, ".")
-	if head, _, cut := strings.Cut(text, "\n"); cut {
-		text = head
-	}
-	return errors.New("kustomize: " + strings.TrimSpace(text))
-}
-
 // collect turns kustomize's resources into objects: the marks come off, variables are replaced, and what
 // the engine adds after the build is added.
 func collect(built resmap.ResMap, o *origins, how gitops.Render, result *Result) error {
@@ -141,18 +119,23 @@ func collect(built resmap.ResMap, o *origins, how gitops.Render, result *Result)
 			return err
 		}
 	}
-	for _, res := range built.Resources() {
-		number, err := unmark(res)
-		if err != nil {
+	all := built.Resources()
+	numbers := make([]int, len(all))
+	for i, res := range all {
+		var err error
+		if numbers[i], err = unmark(res); err != nil {
 			return err
 		}
+	}
+	o.claim(numbers)
+	for i, res := range all {
 		name := res.CurId()
-		before := gitops.Object{ID: gitops.ObjectID{Group: name.Group, Kind: name.Kind, Name: name.Name}}
-		origin := o.of(number, before)
 		s, err := vars.substitute(res)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", name.Kind, name.Name, err)
 		}
+		id := gitops.ObjectID{Group: name.Group, Kind: name.Kind, Name: name.Name}
+		origin := o.of(numbers[i], id, s.content)
 		if s.lost {
 			result.Problems = append(result.Problems, Problem{
 				File: origin.File, Document: origin.Document, Kind: UnknownInput,

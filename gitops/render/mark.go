@@ -160,8 +160,11 @@ func insert(object *yamlv3.Node, lines []int, data []byte, value string) (insert
 	if target.Style&yamlv3.FlowStyle != 0 {
 		return insertion{at: at, text: entry + ", "}, true
 	}
-	// The first key of a block mapping: an entry before it on its own line has the same indentation,
-	// be the text before it blanks, a "- " or "? ".
+	// The first key of a block mapping: an entry before it on its own line has the same indentation, be the
+	// text before it blanks or the dash of a list entry.
+	if len(bytes.Trim(data[lines[first.Line-1]:at], " -")) > 0 {
+		return insertion{}, false
+	}
 	return insertion{at: at, text: entry + "\n" + strings.Repeat(" ", first.Column-1)}, true
 }
 

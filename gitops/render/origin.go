@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,63 +14,92 @@ type origins struct {
 	*walker
 	units []*unit
 	src   *source
-	// unmarked are the objects of files that carry no mark, read when first needed.
-	unmarked []marked
-	loaded   bool
+	// claimed are the marks that came back on an object.
+	claimed map[int]bool
+	// lost are the objects of files whose mark did not come back or was never given, read when needed.
+	lost   []marked
+	loaded bool
 }
 
 // hashLength is the length of the hash that kustomize appends to generated names, its dash included.
 const hashLength = 11
 
-func (o *origins) of(number int, object gitops.Object) gitops.Origin {
-	if m, ok := o.marks.of(number); ok {
-		return o.origin(m)
+// claim notes the marks that the result carries.
+func (o *origins) claim(numbers []int) {
+	o.claimed = make(map[int]bool, len(numbers))
+	for _, n := range numbers {
+		o.claimed[n] = true
 	}
-	for _, u := range o.generated {
-		name := u.prefix + u.written.Name + u.suffix
-		hashed := strings.HasPrefix(object.ID.Name, name+"-") && len(object.ID.Name) == len(name)+hashLength
-		if u.written.Kind == object.ID.Kind && object.ID.Group == u.written.Group && (object.ID.Name == name || hashed) {
-			return o.origin(marked{unit: u, document: 0, item: -1, written: u.written})
-		}
-	}
-	best := marked{}
-	for _, m := range o.candidates() {
-		same := m.written.GroupKind() == object.ID.GroupKind() && strings.Contains(object.ID.Name, m.written.Name)
-		if same && (best.unit == nil || len(m.written.Name) > len(best.written.Name)) {
-			best = m
-		}
-	}
-	if best.unit != nil {
-		return o.origin(best)
-	}
-	return gitops.Origin{Item: -1, Written: object.ID}
 }
 
-func (o *origins) origin(m marked) gitops.Origin {
-	out := gitops.Origin{File: m.unit.path, Document: m.document, Item: m.item, Written: m.written}
-	for _, s := range m.unit.steps {
-		if s.only.Kind != "" && (s.only.Kind != m.written.Kind || !strings.Contains(s.only.Name, m.written.Name)) {
+// of gives the origin of an object: its mark's, the generator's whose name it has, or that of the object
+// in a file whose name it still shows. content leaves out transformers that certainly passed it by.
+func (o *origins) of(number int, id gitops.ObjectID, content map[string]any) gitops.Origin {
+	found, ok := o.marks.of(number)
+	if !ok {
+		found, ok = o.generator(id, func(name string) bool {
+			return id.Name == name || strings.HasPrefix(id.Name, name+"-") && len(id.Name) == len(name)+hashLength
+		})
+	}
+	if !ok {
+		found, ok = o.byName(id)
+	}
+	if !ok {
+		found, ok = o.generator(id, func(name string) bool { return strings.Contains(id.Name, name) })
+	}
+	if !ok {
+		return gitops.Origin{Item: -1, Written: id}
+	}
+	out := gitops.Origin{File: found.unit.path, Document: found.document, Item: found.item, Written: found.written}
+	seen := newSight(content)
+	for _, s := range found.unit.steps {
+		if s.only.Kind != "" && (s.only.Kind != found.written.Kind || !strings.Contains(s.only.Name, found.written.Name)) {
 			continue
 		}
-		out.Transformers = append(out.Transformers, s.Transformer)
+		if s.by == nil || seen.mayBe(s, found.written, id) {
+			out.Transformers = append(out.Transformers, s.Transformer)
+		}
 	}
 	out.Transformers = append(out.Transformers, o.vars...)
 	return out
 }
 
-// candidates are the objects of resource files that got no mark.
-func (o *origins) candidates() []marked {
-	if o.loaded {
-		return o.unmarked
+func (o *origins) generator(id gitops.ObjectID, named func(string) bool) (marked, bool) {
+	for _, u := range o.generated {
+		if u.written.GroupKind() == id.GroupKind() && named(u.prefix+u.written.Name+u.suffix) {
+			return marked{unit: u, item: -1, written: u.written}, true
+		}
 	}
+	return marked{}, false
+}
+
+// byName finds the object of a file, without a mark that came back, with the longest name that the
+// object's own name contains.
+func (o *origins) byName(id gitops.ObjectID) (marked, bool) {
+	if !o.loaded {
+		o.load()
+	}
+	best, found := marked{}, false
+	for _, m := range o.lost {
+		same := m.written.GroupKind() == id.GroupKind() && strings.Contains(id.Name, m.written.Name)
+		if same && (!found || len(m.written.Name) > len(best.written.Name)) {
+			best, found = m, true
+		}
+	}
+	return best, found
+}
+
+func (o *origins) load() {
 	o.loaded = true
 	type key struct {
 		unit           *unit
 		document, item int
 	}
-	given := map[key]bool{}
-	for _, m := range o.marks.given {
-		given[key{m.unit, m.document, m.item}] = true
+	back := map[key]bool{}
+	for number, m := range o.marks.given {
+		if o.claimed[number] {
+			back[key{m.unit, m.document, m.item}] = true
+		}
 	}
 	for _, u := range o.units {
 		if u.path == "" {
@@ -77,13 +108,90 @@ func (o *origins) candidates() []marked {
 		file, _ := o.src.tree.File(u.path)
 		objects, _ := File(u.path, file.Data)
 		for _, d := range objects {
-			if !given[key{u, d.Origin.Document, d.Origin.Item}] {
-				o.unmarked = append(o.unmarked, marked{
+			if !back[key{u, d.Origin.Document, d.Origin.Item}] {
+				o.lost = append(o.lost, marked{
 					unit: u, document: d.Origin.Document, item: d.Origin.Item, written: d.Origin.Written,
 				})
 			}
 		}
 	}
-	slices.SortStableFunc(o.unmarked, func(a, b marked) int { return a.written.Compare(b.written) })
-	return o.unmarked
+}
+
+// sight is what an object shows after the render: its strings, as far as they are needed.
+type sight struct {
+	content map[string]any
+	strings []string
+	done    bool
+}
+
+func newSight(content map[string]any) *sight { return &sight{content: content} }
+
+// shows says whether any string of the object contains text.
+func (s *sight) shows(text string) bool {
+	if !s.done {
+		s.done = true
+		var walk func(v any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				for _, e := range v {
+					walk(e)
+				}
+			case []any:
+				for _, e := range v {
+					walk(e)
+				}
+			case string:
+				s.strings = append(s.strings, v)
+			}
+		}
+		walk(s.content)
+	}
+	return slices.ContainsFunc(s.strings, func(v string) bool { return strings.Contains(v, text) })
+}
+
+// mayBe says whether a transformer may have touched the object. It errs on the side of yes: no means that
+// what the transformer writes is nowhere in the object, or that it names other objects.
+func (s *sight) mayBe(by step, written, id gitops.ObjectID) bool {
+	k := by.by
+	switch by.Kind {
+	case "NamespaceTransformer":
+		return s.shows(k.Namespace)
+	case "PrefixTransformer":
+		return s.shows(k.NamePrefix)
+	case "SuffixTransformer":
+		return s.shows(k.NameSuffix)
+	case "ImageTagTransformer":
+		for _, image := range k.Images {
+			if s.shows(cmp.Or(image.NewName, image.Name)) {
+				return true
+			}
+		}
+		return false
+	case "ReplicaCountTransformer":
+		for _, r := range k.Replicas {
+			if strings.Contains(id.Name, r.Name) || written.Name == r.Name {
+				return gitops.Lookup(s.content, gitops.Path{gitops.Field("spec"), gitops.Field("replicas")}).Set
+			}
+		}
+		return false
+	case "PatchTransformer":
+		for _, p := range k.Patches {
+			if p.Target == nil || fits(p.Target.Kind, written.Kind, id.Kind) && fits(p.Target.Group, written.Group, id.Group) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// fits says whether a selector's regular expression, which kustomize anchors, matches one of the values;
+// one that is empty or no expression does.
+func fits(pattern string, values ...string) bool {
+	if pattern == "" {
+		return true
+	}
+	re, err := regexp.Compile("^(?:" + pattern + ")$")
+	return err != nil || slices.ContainsFunc(values, re.MatchString)
 }

@@ -22,19 +22,24 @@ func plain(src *source, root string, how gitops.Render, result *Result) error {
 		return ErrNotFound
 	}
 	src.listed(target, how.Recurse)
+	done := map[string]bool{}
 	for _, name := range paths {
 		if !manifest(name) || !how.Recurse && path.Dir(name) != target {
 			continue
 		}
 		file, ok := src.resolve(name)
+		if done[file] {
+			continue // a link and what it leads to are one file
+		}
 		if !ok || !src.isFile(file) {
-			if !src.isDir(file) {
+			if !ok || !src.isDir(file) {
 				result.Problems = append(result.Problems, Problem{
 					File: name, Kind: Unreadable, Message: "symbolic link that leads to no file of this repository",
 				})
 			}
 			continue
 		}
+		done[file] = true
 		if err := plainFile(src, file, false, result); err != nil {
 			return err
 		}

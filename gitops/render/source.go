@@ -148,3 +148,12 @@ func (s *source) stop() error {
 	defer s.mu.Unlock()
 	return s.alive()
 }
+
+// refuse ends the render with an error that kustomize would hide behind one of its own.
+func (s *source) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped == nil {
+		s.stopped = err
+	}
+}

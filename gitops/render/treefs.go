@@ -107,8 +107,20 @@ func (t *treeFS) ReadFile(name string) ([]byte, error) {
 	return t.marks.apply(in, data), nil
 }
 
-// content gives a file without marks.
+// content gives a file without marks. One whose aliases would swamp kustomize is refused.
 func (t *treeFS) content(in string) ([]byte, error) {
+	data, err := t.stored(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := harmless(in, data); err != nil {
+		t.src.refuse(err)
+		return nil, err
+	}
+	return data, nil
+}
+
+func (t *treeFS) stored(in string) ([]byte, error) {
 	if data, ok := t.replaced[in]; ok {
 		return data, nil
 	}

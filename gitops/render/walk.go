@@ -51,6 +51,8 @@ type unit struct {
 type step struct {
 	gitops.Transformer
 	only gitops.ObjectID
+	// by is the kustomization that asks, to leave out what certainly passes an object by; nil keeps all.
+	by *types.Kustomization
 }
 
 // maxKustomizations bounds a walk; bases that include each other twofold grow without end.
@@ -82,8 +84,11 @@ func (w *walker) walk(dir string, acc []*unit, above []string) ([]*unit, error) 
 		return nil, fmt.Errorf("%w: more than %d kustomizations", ErrLimit, maxKustomizations)
 	}
 	found := w.fs.kustomization(dir)
-	if len(found) != 1 {
-		return acc, nil
+	switch {
+	case len(found) > 1:
+		return nil, fmt.Errorf("%s: several kustomization files: %s; kustomize wants one", dir, strings.Join(found, ", "))
+	case len(found) == 0:
+		return acc, nil // kustomize says so
 	}
 	file := found[0]
 	data, err := w.fs.content(file)
@@ -199,40 +204,41 @@ func (w *walker) transformers(dir, file string, k *types.Kustomization, acc []*u
 	if _, err := w.configs(dir, file, k.Validators); err != nil {
 		return err
 	}
-	var kinds []gitops.Transformer
-	own, engine := asked(k), map[string]bool{}
+	var steps []step
+	own, engine := asked(k), []string(nil)
 	if root {
-		for _, kind := range asked(&w.engine) {
-			engine[kind] = true
-		}
-		own = slices.DeleteFunc(own, func(kind string) bool { return engine[kind] && !w.alone(file, kind) })
+		engine = asked(&w.engine)
+		own = slices.DeleteFunc(own, func(kind string) bool {
+			return slices.Contains(engine, kind) && !w.alone(file, kind)
+		})
 	}
 	for _, kind := range transformerOrder() {
 		if slices.Contains(own, kind) {
-			kinds = append(kinds, gitops.Transformer{Kind: kind, File: file})
+			steps = append(steps, step{Transformer: gitops.Transformer{Kind: kind, File: file}, by: k})
 		}
-		if engine[kind] {
-			kinds = append(kinds, gitops.Transformer{Kind: kind, File: w.file})
+		if slices.Contains(engine, kind) {
+			steps = append(steps, step{Transformer: gitops.Transformer{Kind: kind, File: w.file}, by: &w.engine})
 		}
 	}
 	for _, c := range external {
-		kinds = append(kinds, gitops.Transformer{Kind: c.GetKind(), File: file})
+		steps = append(steps, step{Transformer: gitops.Transformer{Kind: c.GetKind(), File: file}})
 	}
 	if len(k.Vars) > 0 {
 		w.vars = append(w.vars, gitops.Transformer{Kind: "RefVarTransformer", File: file})
 	}
 	for _, u := range acc {
-		for _, t := range kinds {
-			u.steps = append(u.steps, step{Transformer: t})
-		}
+		u.steps = append(u.steps, steps...)
 		u.prefix, u.suffix = k.NamePrefix+u.prefix, u.suffix+k.NameSuffix
 	}
 	return nil
 }
 
-// alone says whether the root's own kustomization, as it lies in the repository, asks for a kind of
-// transformer that the engine's object asks for too.
+// alone says whether the root's own kustomization, as it lies in the repository, still counts where the
+// engine's object asks for the same kind of transformer: lists are merged, single values replaced.
 func (w *walker) alone(file, kind string) bool {
+	if kind != "PatchTransformer" && kind != "ImageTagTransformer" {
+		return false
+	}
 	stored, ok := w.fs.src.tree.File(file)
 	if !ok {
 		return false

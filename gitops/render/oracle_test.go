@@ -1,0 +1,164 @@
+package render_test
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"testing"
+
+	fluxkustomize "github.com/fluxcd/pkg/kustomize"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/yaml"
+
+	"holdfast/gitops"
+	"holdfast/gitops/render"
+)
+
+// TestSameAsKustomize compares with kustomize's own build of the same files on disk, byte for byte.
+func TestSameAsKustomize(t *testing.T) {
+	for _, s := range scenarios(t) {
+		if s.Kustomize == nil || s.Kustomize.Generate || s.Differs != "" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			got, err := s.render(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			openapi.ResetOpenAPI()
+			defer openapi.ResetOpenAPI()
+			built, err := krusty.MakeKustomizer(&krusty.Options{
+				Reorder: krusty.ReorderOptionLegacy, PluginConfig: types.DisabledPluginConfig(),
+			}).Run(filesys.MakeFsOnDisk(), filepath.Join(s.disk(t), s.Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text(t, built), stream(t, got.Objects)); diff != "" {
+				t.Errorf("(-kustomize +render)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSameAsKubectl compares with what `kubectl kustomize` printed when the scenario was written.
+func TestSameAsKubectl(t *testing.T) {
+	recorded := 0
+	for _, s := range scenarios(t) {
+		if s.kubectl == nil {
+			continue
+		}
+		recorded++
+		t.Run(s.name, func(t *testing.T) {
+			got, err := s.render(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(s.kubectl), stream(t, got.Objects)); diff != "" {
+				t.Errorf("(-kubectl +render)\n%s", diff)
+			}
+		})
+	}
+	if recorded == 0 {
+		t.Error("no scenario has a kubectl.yaml")
+	}
+}
+
+// TestSameAsFlux compares with the steps of kustomize-controller, run with Flux's own packages on disk:
+// generate, build, substitute, read objects, set common metadata.
+func TestSameAsFlux(t *testing.T) {
+	for _, s := range scenarios(t) {
+		if s.flux == nil || s.Differs != "" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			got, err := s.render(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fluxBuild(t, s)
+			if diff := cmp.Diff(want, byID(got.Objects)); diff != "" {
+				t.Errorf("(-Flux +render)\n%s", diff)
+			}
+		})
+	}
+}
+
+func byID(objects []gitops.Declared) map[gitops.ObjectID]map[string]any {
+	out := map[gitops.ObjectID]map[string]any{}
+	for _, o := range objects {
+		out[o.ID] = o.Content
+	}
+	return out
+}
+
+func fluxBuild(t *testing.T, s *scenario) map[gitops.ObjectID]map[string]any {
+	t.Helper()
+	var k unstructured.Unstructured
+	if err := yaml.Unmarshal(s.flux, &k.Object); err != nil {
+		t.Fatal(err)
+	}
+	root := s.disk(t)
+	where, _, _ := unstructured.NestedString(k.Object, "spec", "path")
+	dir := filepath.Join(root, where)
+	if _, err := fluxkustomize.NewGenerator(root, k).WriteFile(dir); err != nil {
+		t.Fatal(err)
+	}
+	built, err := fluxkustomize.SecureBuild(root, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, _ := unstructured.NestedMap(k.Object, "spec", "postBuild"); ok {
+		for _, res := range built.Resources() {
+			out, err := fluxkustomize.SubstituteVariables(context.Background(), nil, k, res, fluxkustomize.SubstituteWithDryRun(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out != nil {
+				if _, err := built.Replace(out); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	labels, _, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "labels")
+	annotations, _, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "annotations")
+	objects, problems := render.File("built.yaml", []byte(text(t, built)))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, o := range objects {
+		u := unstructured.Unstructured{Object: o.Content}
+		if len(labels) > 0 {
+			all := u.GetLabels()
+			if all == nil {
+				all = map[string]string{}
+			}
+			maps.Copy(all, labels)
+			u.SetLabels(all)
+		}
+		if len(annotations) > 0 {
+			all := u.GetAnnotations()
+			if all == nil {
+				all = map[string]string{}
+			}
+			maps.Copy(all, annotations)
+			u.SetAnnotations(all)
+		}
+	}
+	return byID(objects)
+}
+
+func text(t *testing.T, built resmap.ResMap) string {
+	t.Helper()
+	out, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
