@@ -1,12 +1,14 @@
 package codify
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
 )
 
 // forbiddenFile says why a file must not be written. Holdfast's own files are out of everybody's reach.
@@ -31,6 +33,18 @@ func (r *Request) forbiddenFile(name string) (reason string, no bool) {
 		return name + " says how the repository is read", true
 	}
 	return "", false
+}
+
+// encrypted says whether a file carries the mark of SOPS.
+func encrypted(data []byte) bool {
+	if !bytes.Contains(data, []byte("sops")) {
+		return false
+	}
+	docs, err := splice.Documents(data)
+	return err == nil && slices.ContainsFunc(docs, func(d any) bool {
+		mac := splice.Lookup(d, gitops.Path{gitops.Field("sops"), gitops.Field("mac")})
+		return mac.Set
+	})
 }
 
 // forbiddenChange says why a field of an object must not be written: credentials, what decides who may do

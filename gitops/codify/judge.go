@@ -37,6 +37,9 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 		if reason, no := w.request.forbiddenFile(e.Path); no {
 			return verdict{refused: reason}
 		}
+		if encrypted(e.Before) {
+			return verdict{refused: e.Path + " is encrypted with SOPS, and is never edited"}
+		}
 		files = append(files, e.Path)
 	}
 	v := verdict{after: state{tree: w.now.tree.With(c.Edits), renders: slices.Clone(w.now.renders)}, unproven: map[int]string{}}

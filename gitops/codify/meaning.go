@@ -17,7 +17,7 @@ type meaning struct{ schemas *typed.Schemas }
 // of gives the type of an object; known is false for a kind without a schema.
 func (m meaning) of(o gitops.Object) (t *typed.Type, known bool) {
 	if m.schemas == nil {
-		return typed.Anything(), true
+		return typed.Anything(), false
 	}
 	if t, ok := m.schemas.Lookup(o.APIVersion, o.ID.Kind); ok {
 		return t, true

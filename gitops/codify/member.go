@@ -92,6 +92,7 @@ func membersOf(r Request) []*member {
 	for _, app := range r.Fleet {
 		add(app)
 	}
+	out = withoutTwins(out)
 	dirs := kustomizations(r.Tree)
 	referred := references(r.Tree, dirs)
 	for _, dir := range render.Roots(r.Tree) {
@@ -104,6 +105,48 @@ func membersOf(r Request) []*member {
 		}})
 	}
 	return out
+}
+
+// withoutTwins joins an Application of a cluster with the document of the tree that declares it, where there
+// is no doubt which one does: the Application learns its file, and is rendered once.
+func withoutTwins(members []*member) []*member {
+	drop := map[*member]bool{}
+	for _, m := range members {
+		if m.app.Cluster == "" {
+			continue
+		}
+		var found []*member
+		for _, t := range members {
+			known := m.app.Render.File == "" || m.app.Render.File == t.app.Render.File && m.app.Render.Document == t.app.Render.Document
+			if t.app.Cluster == "" && t.app.Render.File != "" && known && twins(m.app, t.app) && sameSpec(m.app.Render.Kustomize, t.app.Render.Kustomize) {
+				found = append(found, t)
+			}
+		}
+		if len(found) == 1 {
+			m.app.Render.File, m.app.Render.Document = found[0].app.Render.File, found[0].app.Render.Document
+			drop[found[0]] = true
+		}
+	}
+	return slices.DeleteFunc(members, func(m *member) bool { return drop[m] })
+}
+
+// sameSpec compares what two Flux Kustomizations say, apart from variables that were read from a cluster.
+func sameSpec(a, b *gitops.Kustomize) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	said := func(k gitops.Kustomize) gitops.Kustomize {
+		if k.PostBuild != nil {
+			p := *k.PostBuild
+			p.SubstituteFrom = slices.Clone(p.SubstituteFrom)
+			for i, f := range p.SubstituteFrom {
+				p.SubstituteFrom[i] = gitops.SubstituteFrom{Kind: f.Kind, Name: f.Name, Optional: f.Optional}
+			}
+			k.PostBuild = &p
+		}
+		return k
+	}
+	return reflect.DeepEqual(said(*a), said(*b))
 }
 
 // sameFile says whether two Applications may be declared by the same document.
@@ -230,7 +273,7 @@ func (w *work) deploys(m *member, app gitops.Application) bool {
 			same++
 		}
 	}
-	return same == 1 && reflect.DeepEqual(m.app.Render.Kustomize, app.Render.Kustomize)
+	return same == 1 && sameSpec(m.app.Render.Kustomize, app.Render.Kustomize)
 }
 
 // twins says whether two Applications have the same name and path.

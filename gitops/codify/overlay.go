@@ -28,7 +28,8 @@ func (newPatch) candidates(_ context.Context, s site) []Candidate {
 	}
 	what += s.change.Path.String()
 	var out []Candidate
-	if keyed(s.change.Path) && !s.custom {
+	inList := slices.ContainsFunc(s.change.Path, func(step gitops.Step) bool { return !step.IsField() })
+	if keyed(s.change.Path) && (!s.custom || !inList) {
 		out = append(out, s.addPatch(what, s.nest(s.change.After.Set, value), addsSection)...)
 		if s.change.After.Set {
 			out = append(out, s.addPatch(what, s.nest(false, value), lastResort)...)

@@ -5,7 +5,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"holdfast/gitops"
@@ -235,107 +234,6 @@ func keysOf(v any) []gitops.Key {
 	return keys
 }
 
-// nest gives the patch content that holds value at the change's path: mappings, and list entries with
-// their keys. kustomize puts the entries that a patch names in front of the others; with ordered the
-// entries that come before are therefore named too, so that the order stays.
-func (s site) nest(ordered bool, value any) any { return s.nestFrom(0, ordered, value) }
-
-func (s site) nestFrom(i int, ordered bool, value any) any {
-	path := s.change.Path
-	if i == len(path) {
-		return value
-	}
-	inner := s.nestFrom(i+1, ordered, value)
-	step := path[i]
-	switch {
-	case step.IsField():
-		return map[string]any{step.Field: inner}
-	case step.IsEntry() && step.Keys[0].Name != "":
-		entry, ok := inner.(map[string]any)
-		if !ok {
-			entry = map[string]any{}
-		}
-		out := s.identity(path[:i], step.Keys)
-		for k, v := range entry {
-			out[k] = v
-		}
-		var before []any
-		if ordered {
-			before = s.entriesBefore(path[:i], step.Keys)
-		}
-		return append(before, out)
-	}
-	return []any{inner}
-}
-
-// identity gives the fields that pick an entry: the keys of the path, and those by which kustomize merges.
-func (s site) identity(list gitops.Path, keys []gitops.Key) map[string]any {
-	out := map[string]any{}
-	for _, k := range keys {
-		out[k.Name] = keyValue(k.Value)
-	}
-	declared := splice.Lookup(s.declared.Content, list.Child(gitops.Entry(keys...))).V
-	entry, _ := declared.(map[string]any)
-	for _, k := range keys {
-		if v, there := entry[k.Name]; there {
-			out[k.Name] = v
-		} else if entry != nil {
-			delete(out, k.Name) // a default that Git does not spell out
-		}
-	}
-	for _, name := range s.meaning.mergeKeys(s.declared.Object, list) {
-		if v, there := entry[name]; there {
-			out[name] = v
-		}
-	}
-	return out
-}
-
-// entriesBefore gives the entries that stand before the one with keys, by their keys alone.
-func (s site) entriesBefore(listPath gitops.Path, keys []gitops.Key) []any {
-	list, _ := splice.Lookup(s.declared.Content, listPath).V.([]any)
-	i := splice.Find(list, keys)
-	if i < 0 {
-		i = s.insertion(listPath, list, keys)
-	}
-	var out []any
-	for _, v := range list[:i] {
-		entry, _ := v.(map[string]any)
-		only := map[string]any{}
-		for _, name := range append(s.meaning.mergeKeys(s.declared.Object, listPath), names(keys)...) {
-			if value, there := entry[name]; there {
-				only[name] = value
-			}
-		}
-		out = append(out, only)
-	}
-	return out
-}
-
-func names(keys []gitops.Key) []string {
-	out := make([]string, len(keys))
-	for i, k := range keys {
-		out[i] = k.Name
-	}
-	return out
-}
-
-// keyValue reads a key's printed value: merge keys are strings or whole numbers.
-func keyValue(s string) any {
-	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return i
-	}
-	return s
-}
-
-// deletion is what a strategic merge patch says to take the value at path away.
-func deletion(path gitops.Path) any {
-	if path[len(path)-1].IsEntry() {
-		return map[string]any{"$patch": "delete"}
-	}
-	return nil
-}
-
 // patches says whether a strategic merge patch is for the object.
 func (s site) patches(content, target map[string]any) bool {
 	if target != nil {
@@ -364,70 +262,4 @@ func selects(target map[string]any, d gitops.Declared) bool {
 func exact(name any) bool {
 	s, ok := name.(string)
 	return ok && s != "" && regexp.QuoteMeta(s) == s || ok && !strings.ContainsAny(s, "*+?|()[]^$\\") && s != ""
-}
-
-// editOperations edits the value of a JSON 6902 operation that sets the place, or a place around it.
-func (s site) editOperations(p patchRef, doc int, operations []any) []Candidate {
-	if !s.change.After.Set {
-		return nil
-	}
-	var out []Candidate
-	for i, v := range operations {
-		op, _ := v.(map[string]any)
-		kind, _ := op["op"].(string)
-		pointer, _ := op["path"].(string)
-		if kind != "add" && kind != "replace" {
-			continue
-		}
-		rest, ok := behindPointer(s.declared.Content, pointer, op["value"], s.change.Path)
-		if !ok {
-			continue
-		}
-		at := append(gitops.Path{gitops.Index(i), gitops.Field("value")}, rest...)
-		if !describes(op["value"], rest) {
-			continue
-		}
-		added := changesValue
-		if !splice.Lookup(op["value"], rest).Set {
-			added = addsEntry
-		}
-		after, err := splice.Set(p.data, doc, at, s.change.After.V)
-		out = append(out, s.write(p, "change "+s.change.Path.String(), after, err, added)...)
-	}
-	return out
-}
-
-// behindPointer gives what remains of path below the place that a JSON pointer names in content; the
-// pointer's "-" is the entry that reads as value.
-func behindPointer(content any, pointer string, value any, path gitops.Path) (gitops.Path, bool) {
-	at := content
-	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, token := range tokens {
-		if i >= len(path) {
-			return nil, false
-		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		step := path[i]
-		if step.IsField() {
-			if step.Field != token {
-				return nil, false
-			}
-			m, _ := at.(map[string]any)
-			at = m[token]
-			continue
-		}
-		list, _ := at.([]any)
-		want := index(list, step)
-		if want < 0 {
-			return nil, false
-		}
-		if n, err := strconv.Atoi(token); err == nil && n != want || err != nil && token != "-" {
-			return nil, false
-		}
-		if token == "-" && step.IsEntry() && splice.Find([]any{value}, step.Keys) != 0 {
-			return nil, false
-		}
-		at = list[want]
-	}
-	return path[len(tokens):], true
 }

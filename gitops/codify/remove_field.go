@@ -23,11 +23,12 @@ func (removedField) candidates(ctx context.Context, s site) []Candidate {
 	}
 	var out []Candidate
 	if len(edits) > 0 {
-		out = append(out, Candidate{What: what + " wherever a kustomization sets it", Edits: edits})
+		out = append(out, Candidate{What: what + " wherever a kustomization sets it", Edits: edits, rank: elsewhere})
 	}
 	for _, kind := range []generator{rawManifest{}, existingPatch{}, newPatch{}} {
 		for _, c := range kind.candidates(ctx, rest) {
 			c.Edits = joined(edits, c.Edits)
+			c.rank = elsewhere
 			c.What += ", and where else it is set"
 			out = append(out, c)
 		}

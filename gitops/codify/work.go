@@ -131,7 +131,7 @@ func (w *work) site(g *goal) (site, string) {
 	}
 	s := site{
 		tree: w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
-		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: !known || t.Custom, meaning: w.meaning,
+		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: w.request.Schemas != nil && (!known || t.Custom), meaning: w.meaning,
 	}
 	if l, ok := fluxLayer(w.now.tree, r.app); ok {
 		s.flux = &l
