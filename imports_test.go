@@ -14,8 +14,9 @@ import (
 // layer only where siblings says so.
 var layers = [][]string{
 	{"gitops"},
-	{"gitops/typed", "gitops/repo/sign"},
+	{"gitops/typed", "gitops/repo/sign", "gitops/strictyaml", "gitops/packed", "gitops/folder"},
 	{"gitops/repo", "gitops/render"},
+	{"gitops/repo/repotest"},
 	{"gitops/flux", "gitops/codify/splice"},
 	{"gitops/codify"},
 	{"detect"},

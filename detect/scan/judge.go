@@ -3,6 +3,7 @@ package scan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast/detect"
 	"holdfast/detect/assess"
@@ -52,7 +53,7 @@ func (j *judge) member(m *member) detect.Scan {
 	for i := range m.declared {
 		declared := &m.declared[i]
 		out.Objects++
-		if unread, ok := j.snapshot.Why(declared.ID); ok && j.live[declared.ID] == nil {
+		if unread, ok := j.snapshot.Why(declared.ID); ok && !unread.NotServed && j.live[declared.ID] == nil {
 			u := j.unknown(m, declared.Object, unreadText(unread))
 			u.ByChoice = unread.ByChoice
 			out.Unknown = append(out.Unknown, u)
@@ -105,7 +106,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		j.settleObject(&f, m)
 		return f, true
 	}
-	differences, err := j.comparer.Compare(declared.Object, *live, compare.Options{All: j.in.All})
+	differences, err := j.compare(m, declared.Object, *live)
 	if err != nil {
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
 	}
@@ -113,14 +114,24 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields := append(m.facts.Fields(subject, differences), m.maskedFields(declared.ID, j.pending(m, declared, head, live, differences))...)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	j.attribute(fields, live)
+	if !j.in.All {
+		fields = slices.DeleteFunc(fields, isMark)
+	}
 	if len(fields) == 0 {
 		return detect.Finding{}, false
 	}
 	f := j.finding(m, detect.Ref(*live), detect.Both)
 	f.Declared, f.Live = declared, live
 	f.Fields = fields
-	j.settleFields(&f, m, declared, live)
+	j.settleFields(&f, m, subject)
 	return f, true
+}
+
+func (j *judge) compare(m *member, declared, current gitops.Object) ([]detect.Difference, error) {
+	if declared.IsSecret() && j.snapshot.Secrets == live.SecretsMetadata {
+		return j.compareSecret(m, declared, current)
+	}
+	return j.comparer.Compare(declared, current, compare.Options{All: j.in.All})
 }
 
 // attribute asks the audit log who wrote the fields that drift.
@@ -142,6 +153,12 @@ func (j *judge) attributeObject(f *detect.Finding) {
 	if w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence); ok {
 		f.Writer = w
 	}
+}
+
+// isMark says whether a field is the engine's own mark, which every object that it manages carries.
+func isMark(f detect.Field) bool {
+	return !f.Drift && f.Kind == detect.Added && f.Cause == detect.CauseController && len(f.Path) == 3 &&
+		(strings.HasPrefix(f.Path[2].Field, "kustomize.toolkit.fluxcd.io/") || strings.HasPrefix(f.Path[2].Field, "argocd.argoproj.io/tracking-id"))
 }
 
 // pending gives the fields in which the source's newest commit asks for something else than the applied one.
@@ -223,7 +240,9 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 
 // settleObject gives an object-level finding its class, risk, controls and decision.
 func (j *judge) settleObject(f *detect.Finding, m *member) {
-	assessed := assess.Input{Object: f.Object, Live: f.Live, Presence: f.Presence, Tier: m.tier}
+	assessed := assess.Input{
+		Object: f.Object, Live: f.Live, Presence: f.Presence, Tier: m.tier, Field: detect.Field{Cause: f.Cause, Drift: f.Drift},
+	}
 	if f.Declared != nil {
 		assessed.Declared = &f.Declared.Object
 	}
@@ -241,11 +260,11 @@ func (j *judge) settleObject(f *detect.Finding, m *member) {
 }
 
 // settleFields gives each field its class, risk and decision, and the finding the sum of its drifts.
-func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Declared, live *gitops.Object) {
+func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subject) {
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		field.Class, field.Risk, field.Sensitive = j.in.Assessor.Field(assess.Input{
-			Object: f.Object, Declared: &declared.Object, Live: live, Field: *field, Presence: f.Presence, Tier: m.tier,
+			Object: f.Object, Declared: &f.Declared.Object, Live: f.Live, Field: *field, Presence: f.Presence, Tier: m.tier,
 		})
 		if !field.Drift {
 			field.Risk = 0
@@ -260,6 +279,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Decl
 			EngineRemoves: policy.EngineRemoves(m.app, *f, field),
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
+		j.unrevertable(m, subject, field)
 		field.AfterHeal, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
 		if field.Drift || !f.Drift {
 			for _, line := range d.Trace {
@@ -271,6 +291,24 @@ func (j *judge) settleFields(f *detect.Finding, m *member, declared *gitops.Decl
 	}
 	decide(f)
 	f.Fingerprint = fingerprint(*f)
+}
+
+// unrevertable turns a revert that the API server refuses, and that would never converge, into what does: the
+// live value in Git, or a person's answer where that value is sensitive.
+func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.Field) {
+	if field.Disposition != detect.Revert {
+		return
+	}
+	reason, refused := m.facts.Refused(subject, *field)
+	if !refused {
+		return
+	}
+	field.Reason += " " + reason
+	field.Rule += ", but the API server refuses the revert"
+	field.Disposition = detect.Codify
+	if field.Sensitive || field.Masked {
+		field.Disposition = detect.AsIssue
+	}
 }
 
 func (j *judge) unknown(m *member, o gitops.Object, why string) detect.UnknownObject {
