@@ -134,10 +134,11 @@ type Field struct {
 	Rule        string         `json:"rule,omitempty"`
 	Masked      bool           `json:"masked,omitempty"`
 	// AfterHeal says what becomes of a proposal once the engine undid the drift: keep or close.
-	// AllowWide and AllowIncomplete loosen the proof of a codify.
-	AfterHeal       string `json:"afterHeal,omitempty"`
-	AllowWide       bool   `json:"-"`
-	AllowIncomplete bool   `json:"-"`
+	// Offer is another answer that the issue offers. AllowWide and AllowIncomplete loosen the proof of a codify.
+	AfterHeal       string      `json:"afterHeal,omitempty"`
+	Offer           Disposition `json:"offer,omitempty"`
+	AllowWide       bool        `json:"-"`
+	AllowIncomplete bool        `json:"-"`
 }
 
 // Control is a reference to a control of a standard that bears on a finding.
@@ -195,9 +196,10 @@ type Finding struct {
 	Fingerprint string  `json:"fingerprint"`
 	Fields      []Field `json:"fields,omitempty"`
 	// AfterHeal, AllowWide and AllowIncomplete are the decision's, as Field has them.
-	AfterHeal       string `json:"afterHeal,omitempty"`
-	AllowWide       bool   `json:"-"`
-	AllowIncomplete bool   `json:"-"`
+	AfterHeal       string      `json:"afterHeal,omitempty"`
+	Offer           Disposition `json:"offer,omitempty"`
+	AllowWide       bool        `json:"-"`
+	AllowIncomplete bool        `json:"-"`
 	// Declared and Live are the two sides that were compared; nil where the object does not exist.
 	Declared *gitops.Declared `json:"-"`
 	Live     *gitops.Object   `json:"-"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -80,10 +81,8 @@ func newFluxShop(t *testing.T, name, policy string) *fluxShop {
 	s.Kubectl(t, lab.Admin, "", "create", "namespace", name)
 	s.Kubectl(t, lab.Admin, s.fluxObjects(), "apply", "-f", "-")
 	t.Cleanup(func() {
-		ctx := t.Context()
-		if ctx.Err() != nil { // it ends before clean-up starts
-			ctx = fluxContext()
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended
+		defer cancel()
 		for _, kind := range []string{"kustomization", "gitrepository"} {
 			if _, err := s.Exec(ctx, lab.Admin, "", "delete", kind+"/"+name, "--namespace=flux-system", "--timeout=60s"); err != nil {
 				t.Error(err)

@@ -85,6 +85,7 @@ func (x *session) scanInput() (scan.Input, error) {
 			return opened, nil
 		},
 		Bound:    x.bound,
+		Limits:   x.config.Limits.Render.Limits(),
 		Progress: x.progress,
 	}
 	if len(in.Standards) == 0 {
@@ -255,7 +256,7 @@ func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, 
 
 // render renders an Application from a tree, for proposals.
 func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
-	return render.Render(ctx, tree, app.Source.Path, app.Render, render.Env{Namespaced: x.namespaced})
+	return render.Render(ctx, tree, app.Source.Path, app.Render, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
 }
 
 // fleet gives the Applications that may read a repository's tree: those that were scanned, then those that

@@ -86,7 +86,7 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if options.URL == "" {
 		return nil, fmt.Errorf("no repository is known for this Application: give --git DIR or URL")
 	}
-	opened, err := openSource(ctx, options)
+	opened, err := openSource(ctx, s.config.Limits.Repository.Apply(options))
 	if err != nil {
 		return nil, err
 	}

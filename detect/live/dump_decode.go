@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
-
 	"holdfast/detect/live/internal/jsonvalue"
 )
 
@@ -19,17 +17,14 @@ func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 	if d.err != nil {
 		return nil, fmt.Errorf("%d: %w", d.line, d.err)
 	}
-	data := d.data
-	if !d.json {
-		converted, err := yaml.YAMLToJSONStrict(data)
-		if err != nil {
-			return nil, d.yamlError(err)
+	var value any
+	var err error
+	if d.json {
+		if value, err = decoder.Decode(d.data); err != nil {
+			return nil, fmt.Errorf("%d: %w", d.line, err)
 		}
-		data = converted
-	}
-	value, err := decoder.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%d: %w", d.line, err)
+	} else if value, err = yamlValue(d.data); err != nil {
+		return nil, d.yamlError(err)
 	}
 	content, ok := value.(map[string]any)
 	if !ok && value != nil {

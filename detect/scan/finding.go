@@ -51,7 +51,7 @@ func decide(f *detect.Finding) {
 	f.Disposition, f.Rule = detect.Ignore, ""
 	for _, field := range f.Fields {
 		if field.Drift == f.Drift && (f.Rule == "" || policy.Strictness(field.Disposition) > policy.Strictness(f.Disposition)) {
-			f.Disposition, f.Rule = field.Disposition, field.Rule
+			f.Disposition, f.Rule, f.Offer, f.AfterHeal = field.Disposition, field.Rule, field.Offer, field.AfterHeal
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
 )
 
@@ -71,6 +72,8 @@ type Input struct {
 	Standards []string
 	// SecretKey keys the hashes by which Secret values are compared; it never leaves memory.
 	SecretKey []byte
+	// Limits bound each render; zero takes the defaults.
+	Limits render.Limits
 	// All lists also values that differ in spelling only, and defaulted fields.
 	All bool
 	Now time.Time

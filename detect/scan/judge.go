@@ -255,7 +255,7 @@ func (j *judge) settleObject(f *detect.Finding, m *member) {
 		Finding: *f, Tier: m.tier, Engine: m.app.Engine, Now: j.in.Now, EngineRemoves: policy.EngineRemoves(m.app, *f, nil),
 	})
 	f.Disposition, f.Rule, f.Trace = d.Disposition, d.Rule, d.Trace
-	f.AfterHeal, f.AllowWide, f.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
+	f.AfterHeal, f.Offer, f.AllowWide, f.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
 	f.Fingerprint = fingerprint(*f)
 }
 
@@ -280,7 +280,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
 		j.unrevertable(m, subject, field)
-		field.AfterHeal, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Wide, d.Incomplete
+		field.AfterHeal, field.Offer, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
 		if field.Drift || !f.Drift {
 			for _, line := range d.Trace {
 				if line = field.Path.String() + ": " + line; len(f.Trace) < 50 {

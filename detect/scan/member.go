@@ -115,7 +115,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		m.reason = err.Error()
 		return m
 	}
-	env := render.Env{Namespaced: namespaced}
+	env := render.Env{Namespaced: namespaced, Limits: s.in.Limits}
 	result, err := renderAt(ctx, m, commit, env)
 	if err != nil {
 		m.reason = err.Error()

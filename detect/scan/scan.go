@@ -85,6 +85,9 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	}
 	group.Wait()
 	for i, r := range results {
+		if snapshot.Cluster == "" {
+			members[i].undumped(r.Findings, snapshot.Objects)
+		}
 		out.Applications = append(out.Applications, detect.AssessedApplication{
 			Application: members[i].app, State: members[i].state(), Reason: members[i].reason, Declared: members[i].declared,
 		})
@@ -167,6 +170,23 @@ func wanted(members []*member) live.Wanted {
 	w.AllKinds = len(w.Selectors) > 0
 	slices.SortFunc(w.IDs, gitops.ObjectID.Compare)
 	return w
+}
+
+// undumped notes the kinds of missing objects of which a dump has no object at all: they may just not have
+// been dumped.
+func (m *member) undumped(findings []detect.Finding, objects []gitops.Object) {
+	var kinds []string
+	for _, f := range findings {
+		kind := f.Object.ID().GroupKind()
+		if f.Presence == detect.GitOnly && !slices.Contains(kinds, kind.Kind) &&
+			!slices.ContainsFunc(objects, func(o gitops.Object) bool { return o.ID.GroupKind() == kind }) {
+			kinds = append(kinds, kind.Kind)
+		}
+	}
+	if len(kinds) > 0 {
+		slices.Sort(kinds)
+		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + "the dump holds no " + strings.Join(kinds, ", ") + ": they count as missing, unless they were not dumped"
+	}
 }
 
 func index(objects []gitops.Object) map[gitops.ObjectID]*gitops.Object {
