@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -105,7 +104,7 @@ func (t Tree) Digest(folder string) string {
 	for _, name := range t.Paths(folder) {
 		f := t.files[name]
 		fmt.Fprintf(h, "%s\x00%d\x00%d\x00", name, f.Mode, len(f.Data))
-		_, _ = io.WriteString(h, string(f.Data))
+		h.Write(f.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -188,7 +188,7 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 	var targets []scan.Target
 	for _, c := range x.clusters() {
 		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{options: live.Options{
-			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, string(c.Secrets))),
+			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, c.Secrets)),
 			UserAgent: "holdfast/" + version,
 		}}}
 		if x.flags.tier == "" && c.Tier != "" {
