@@ -8,11 +8,9 @@ import (
 	"holdfast/gitops/codify/splice"
 )
 
-// editOperations edits the value of a JSON 6902 operation that sets the place, or a place around it.
+// editOperations edits the value of a JSON 6902 operation that sets the place, or a place around it, or
+// takes the operation away.
 func (s site) editOperations(p patchRef, doc int, operations []any) []Candidate {
-	if !s.change.After.Set {
-		return nil
-	}
 	var out []Candidate
 	for i, v := range operations {
 		op, _ := v.(map[string]any)
@@ -26,6 +24,14 @@ func (s site) editOperations(p patchRef, doc int, operations []any) []Candidate 
 			continue
 		}
 		at := append(gitops.Path{gitops.Index(i), gitops.Field("value")}, rest...)
+		if !s.change.After.Set {
+			if len(rest) == 0 {
+				at = at[:1] // the operation is there for this value alone
+			}
+			after, err := splice.Remove(p.data, doc, at)
+			out = append(out, s.write(p, "remove "+s.change.Path.String(), after, err, changesValue)...)
+			continue
+		}
 		if !describes(op["value"], rest) {
 			continue
 		}

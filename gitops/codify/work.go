@@ -209,7 +209,7 @@ func (w *work) accept(g *goal, c Candidate, v verdict) {
 	w.engine = append(w.engine, c.engine...)
 	for _, closed := range v.closed {
 		closed.settled, closed.placed = true, true
-		closed.outcome.Reason = ""
+		closed.outcome.Reason, closed.outcome.NearestMiss = "", ""
 		if closed.outcome.How == "" || closed == g {
 			closed.outcome.How = c.What
 		}

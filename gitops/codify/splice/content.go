@@ -250,7 +250,9 @@ func (f *file) plainPath(doc int, path gitops.Path) (gitops.Path, error) {
 	return plain, nil
 }
 
-// Lookup finds the value at path in a document's content, picking list entries as Resolve does.
+// Lookup finds the value at path in a document's content, picking list entries by the keys that they
+// carry there: a key that an entry leaves out (a default, such as a port's protocol) matches when the choice
+// is unique.
 func Lookup(content any, path gitops.Path) gitops.Value {
 	at := content
 	for _, step := range path {

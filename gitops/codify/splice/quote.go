@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Quotes is a way to write a string.
+// quotes is a way to write a string.
 type quotes int
 
 const (

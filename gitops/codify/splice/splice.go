@@ -161,22 +161,6 @@ func Documents(data []byte) ([]any, error) {
 	return f.contents(), nil
 }
 
-// Resolve turns path into one of fields and indexes only, picking list entries by the keys that they
-// carry in this document: a key that an entry leaves out (a default, such as a port's protocol) matches
-// when the choice is unique. The error is ErrNotFound when nothing stands there.
-func Resolve(data []byte, doc int, path gitops.Path) (gitops.Path, error) {
-	f, err := parse(data)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := f.plainPath(doc, path)
-	if err != nil {
-		return nil, err
-	}
-	_, _, err = f.find(doc, plain)
-	return plain, err
-}
-
 // finish applies changes and checks that the result reads as want.
 func (f *file) finish(changes []change, want []any, path gitops.Path) ([]byte, error) {
 	after, err := parse(apply(f.data, changes))
