@@ -14,6 +14,7 @@ import (
 
 // Build gives the wanted proposals, pull requests first, each kind by risk and then by title.
 func Build(ctx context.Context, in Input) ([]bot.Proposal, []Skipped, error) {
+	in.Scan.Findings = remembered(in)
 	var out []bot.Proposal
 	var skipped []Skipped
 	plans := map[string]plan{} // by finding

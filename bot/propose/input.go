@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"holdfast/bot"
 	"holdfast/detect"
 	"holdfast/gitops"
 	"holdfast/gitops/codify"
@@ -36,7 +37,9 @@ type Input struct {
 	Schemas *typed.Schemas
 	// Override replaces policy's disposition of every drift; empty keeps it.
 	Override detect.Disposition
-	Now      time.Time
+	// Threads are the bot's own on the forge, which tell what earlier runs saw and proposed. May be empty.
+	Threads []bot.Thread
+	Now     time.Time
 }
 
 // Skipped is a drift, or part of one, for which nothing could be proposed but the issue, and why.

@@ -74,6 +74,9 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 		p.Findings = append(p.Findings, one.ID)
 		prints = append(prints, one.Fingerprint)
 		p.Risk = max(p.Risk, one.Risk)
+		if one.FirstSeen.Before(f.FirstSeen) {
+			f.FirstSeen = one.FirstSeen
+		}
 	}
 	view.FirstSeen = day(f.FirstSeen)
 	if t := latest(f); !t.IsZero() {
@@ -97,7 +100,8 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 		return p, err
 	}
 	p.Hash = bot.Hash(append([]string{p.Key, string(f.Disposition), p.Risk.String(), view.Codify, view.Revert}, prints...)...)
-	p.Body = templates.Cut(body, "`holdfast scan -o json` has the whole finding "+f.ID, bot.Marker(p.Key, p.Hash)+"\n")
+	record := bot.Record{FirstSeen: f.FirstSeen, Findings: fingerprints(same)}
+	p.Body = templates.Cut(body, "`holdfast scan -o json` has the whole finding "+f.ID, record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	return p, nil
 }
 

@@ -3,12 +3,15 @@ package propose
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"holdfast/bot"
 	"holdfast/detect"
+	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/templates"
 )
@@ -43,7 +46,20 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	if g.app.Suspended {
 		return nil, g.skip(due, plans, "revert", "the Application is suspended: resume it, then a new revision is applied"), nil
 	}
-	proposal, err := g.revertProposal(due)
+	due, skipped := g.undoable(due, plans)
+	if len(due) == 0 {
+		return nil, skipped, nil
+	}
+	id, applied := g.recordID(due)
+	if !applied {
+		for _, f := range due {
+			note(plans, f.ID, func(p *plan) {
+				p.revert = fmt.Sprintf("merged; %s has yet to apply it", g.app.Engine)
+			})
+		}
+		return nil, skipped, nil
+	}
+	proposal, err := g.revertProposal(due, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,8 +71,42 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 			p.revert, p.pullRequest = "proposed in a pull request from branch "+proposal.Branch, proposal.Title
 		})
 	}
-	return &proposal, nil, nil
+	return &proposal, skipped, nil
 }
+
+// undoable takes out the findings of which a new revision would undo nothing: a commit would promise what
+// the engine does not do.
+func (g group) undoable(due []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
+	var out []detect.Finding
+	var skipped []Skipped
+	for _, f := range due {
+		stays := g.remains([]detect.Finding{f})
+		if len(stays) == 0 || len(f.Fields) > 0 && len(stays) < len(fieldsOf(f, detect.Revert)) {
+			out = append(out, f)
+			continue
+		}
+		skipped = append(skipped, g.skip([]detect.Finding{f}, plans, "revert", strings.Join(stays, " "))...)
+	}
+	return out, skipped
+}
+
+// recordID names the record of a revert. The same drift that comes back after its revert was merged and
+// applied is a new decision, with a record of its own; until the engine has applied the merge there is
+// nothing to decide, and applied is false.
+func (g group) recordID(due []detect.Finding) (id string, applied bool) {
+	prints := slices.Sorted(maps.Values(fingerprints(due)))
+	for n := 1; ; n++ {
+		id = bot.Hash(append([]string{g.scope(), strconv.Itoa(n)}, prints...)...)[:12]
+		if _, there := g.source.Tree.File(recordPath(id)); !there {
+			return id, true
+		}
+		if g.app.Source.Applied != g.source.BaseCommit {
+			return id, false
+		}
+	}
+}
+
+func recordPath(id string) string { return recordFolder + "/" + id + ".md" }
 
 // heals says whether the engine's own correction is still to be awaited. Flux re-applies a Kustomization at
 // each interval: every declared field, and additions of managers that it takes over.
@@ -64,9 +114,9 @@ func (g group) heals(f detect.Finding) (reason string, waits bool) {
 	if g.app.Engine != gitops.Flux || g.app.Kind != "Kustomization" || g.app.Suspended || g.app.Interval <= 0 {
 		return "", false
 	}
-	changed := latest(f)
-	if changed.IsZero() {
-		changed = f.FirstSeen
+	changed := f.FirstSeen
+	if t := latest(f); !t.IsZero() && t.Before(changed) {
+		changed = t
 	}
 	if age := g.in.Now.Sub(changed); age < HealRounds*g.app.Interval {
 		return fmt.Sprintf("%s corrects this by itself every %s; a pull request follows if it outlives %s",
@@ -86,24 +136,18 @@ func latest(f detect.Finding) time.Time {
 	return t
 }
 
-func (g group) revertProposal(due []detect.Finding) (bot.Proposal, error) {
+func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, error) {
 	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
-	var prints []string
-	for _, f := range due {
-		prints = append(prints, f.Fingerprint)
-	}
-	slices.Sort(prints)
-	id := bot.Hash(append([]string{key}, prints...)...)[:12]
 	changes := changesOf(due, detect.Revert)
 	record, err := templates.RevertRecord(templates.Record{
 		ID: id, Application: g.app.Namespace + "/" + g.app.Name, Cluster: g.app.Cluster, Branch: g.source.Base,
-		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due), Remains: remains(due),
+		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due), Remains: g.remains(due),
 		How: "The merge makes a new revision, which " + string(g.app.Engine) + " applies in full.",
 	})
 	if err != nil {
 		return bot.Proposal{}, err
 	}
-	file, err := fileChange(gitops.Edit{Path: recordFolder + "/" + id + ".md", After: []byte(record)})
+	file, err := fileChange(gitops.Edit{Path: recordPath(id), After: []byte(record)})
 	if err != nil {
 		return bot.Proposal{}, err
 	}
@@ -114,16 +158,16 @@ func (g group) revertProposal(due []detect.Finding) (bot.Proposal, error) {
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),
 		AfterMerge: fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field. %s",
-			g.app.Engine, strings.Join(remains(due), " ")),
-	}, prints)
+			g.app.Engine, strings.Join(g.remains(due), " ")),
+	}, due)
 }
 
 // remains says which drifts a new revision does not undo.
-func remains(due []detect.Finding) []string {
+func (g group) remains(due []detect.Finding) []string {
 	var out []string
 	for _, f := range due {
 		for _, field := range fieldsOf(f, detect.Revert) {
-			if field.Kind == detect.Added && (field.Writer == nil || !strings.HasPrefix(field.Writer.Manager, "kubectl")) {
+			if field.Kind == detect.Added && field.Cause != detect.CauseOrphaned && !policy.EngineRemoves(g.app, f, &field) {
 				out = append(out, fmt.Sprintf("%s of %s stays: Flux takes over additions of kubectl's managers only; remove it, or start kustomize-controller with --override-manager.",
 					field.Path, name(f.Object)))
 			}

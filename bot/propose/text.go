@@ -3,6 +3,7 @@ package propose
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +39,10 @@ func (g group) start(d detect.Disposition, key string, findings []detect.Finding
 	return p
 }
 
-// finish writes body, hash and commit message of a pull request.
-func (g group) finish(p *bot.Proposal, view templates.PullRequest, prints []string) error {
+// finish writes body, hash and commit message of a pull request about the findings in used.
+func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect.Finding) error {
+	prints := slices.Sorted(maps.Values(fingerprints(used)))
+	closes := closesAfterHeal(used, p.Disposition)
 	view.Disposition, view.Application, view.Cluster = string(p.Disposition), g.app.Namespace+"/"+g.app.Name, g.app.Cluster
 	view.Risk, view.Base, view.BaseCommit = p.Risk.String(), p.Base, p.BaseCommit
 	for _, f := range p.Files {
@@ -52,8 +55,16 @@ func (g group) finish(p *bot.Proposal, view templates.PullRequest, prints []stri
 	if err != nil {
 		return err
 	}
-	p.Hash = bot.Hash(append([]string{p.Key, body}, prints...)...)
-	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", bot.Marker(p.Key, p.Hash)+"\n")
+	// The hash tells new content from old: what drifted, how much it matters and what becomes of it. Times,
+	// the base commit and the rest of the text are left out, or a pull request that a person closed would
+	// come back with every commit to the base.
+	content := []string{p.Key, p.Risk.String()}
+	for _, c := range view.Changes {
+		content = append(content, c.Object, c.Path, c.Git, c.Live)
+	}
+	p.Hash = bot.Hash(append(content, prints...)...)
+	record := bot.Record{Files: filesHash(p.Files), CloseAfterHeal: closes, Findings: fingerprints(used)}
+	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	p.Message, err = templates.CommitMessage(templates.Commit{
 		Subject: p.Title, Changes: view.Changes,
 		Trailers: []templates.Trailer{
@@ -70,18 +81,15 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 		placed[o.FindingID+" "+o.Path.String()] = true
 	}
 	var used []detect.Finding
-	var prints []string
 	for _, f := range wanted {
 		f.Fields = slices.DeleteFunc(slices.Clone(f.Fields), func(field detect.Field) bool {
 			return !placed[f.ID+" "+field.Path.String()]
 		})
 		if len(f.Fields) > 0 || placed[f.ID+" "] {
 			used = append(used, f)
-			prints = append(prints, f.Fingerprint)
 		}
 	}
-	slices.Sort(prints)
-	p := g.start(detect.Codify, bot.Key(g.scope(), "codify", string(bot.AsPullRequest)), used)
+	p := g.start(detect.Codify, g.codifyKey(), used)
 	p.Title = fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), g.app.Name, g.app.Cluster)
 	proof := answer.Proof
 	p.Proof = &proof
@@ -99,7 +107,7 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
 		Unplaced: unplaced(wanted, skipped), AfterMerge: after,
-	}, prints)
+	}, used)
 }
 
 func unplaced(findings []detect.Finding, skipped []Skipped) []templates.Change {

@@ -13,11 +13,8 @@ import (
 )
 
 // closedMark stands in the body of an issue that Holdfast itself closed, so that a person's closing is told
-// from it. closeAfterHeal stands in a codify that policy closes once the engine undid the drift.
-const (
-	closedMark     = "<!-- holdfast closed -->"
-	closeAfterHeal = "<!-- holdfast after-heal=close -->"
-)
+// from it.
+const closedMark = "<!-- holdfast closed -->"
 
 // Commits makes and pushes the branches of pull requests.
 type Commits interface {
@@ -76,7 +73,7 @@ func apply(ctx context.Context, f forge.Publisher, commits Commits, a Action, no
 		note := fmt.Sprintf("\n> Undone by the engine, seen at %s. Merging brings the recorded value back.\n%s\n", now.UTC().Format(time.RFC3339), healedMark)
 		return rewrite(ctx, f, t, note)
 	case Close:
-		text := fmt.Sprintf("Seen at %s: the cluster and Git agree. Closed.", now.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("Seen at %s: %s. Closed.", now.UTC().Format(time.RFC3339), a.Reason)
 		if err := f.Comment(ctx, t.Kind, t.Number, text); err != nil {
 			return t, "", wrap(err, "commenting on %s %d", t.Kind, t.Number)
 		}

@@ -33,10 +33,19 @@ type Action struct {
 // healedMark is the line that tells a codify whose live value is gone for now.
 const healedMark = "<!-- holdfast healed -->"
 
-// Plan compares what is wanted with the bot's own threads. scopes are the scope marks (bot.ScopeMark) of
-// the Applications that were assessed: a thread of any other scope is left alone, since nothing is known
-// about its drift.
-func Plan(wanted []bot.Proposal, threads []bot.Thread, scopes map[string]bool) []Action {
+// Seen is what the scan behind the proposals saw.
+type Seen struct {
+	// Scopes are the scope marks (bot.ScopeMark) of the Applications that were assessed: a thread of any
+	// other scope is left alone, since nothing is known about its drift.
+	Scopes map[string]bool
+	// Drifts are the fingerprints of the findings that drift, by their IDs.
+	Drifts map[string]string
+	// Revisions are the revisions that the engines have applied, by scope mark, for texts.
+	Revisions map[string]string
+}
+
+// Plan compares what is wanted with the bot's own threads.
+func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 	byKey := map[string]bot.Thread{}
 	for _, t := range threads {
 		key, _, ok := bot.ParseMarker(t.Body)
@@ -57,14 +66,14 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, scopes map[string]bool) [
 			out = append(out, Action{Verb: Open, Reason: "no thread has this key", Proposal: p})
 			continue
 		}
-		out = append(out, existing(p, thread))
+		out = append(out, seen.existing(p, thread))
 	}
 	for _, t := range threads {
 		key, _, ok := bot.ParseMarker(t.Body)
-		if !ok || want[key] || byKey[key].Number != t.Number || t.State != bot.Open || !scopes[bot.ScopeOf(key)] {
+		if !ok || want[key] || byKey[key].Number != t.Number || t.State != bot.Open || !seen.Scopes[bot.ScopeOf(key)] {
 			continue
 		}
-		out = append(out, gone(t))
+		out = append(out, seen.gone(t, bot.ScopeOf(key)))
 	}
 	return out
 }
@@ -77,18 +86,23 @@ func preferred(a, b bot.Thread) bool {
 	return a.Number > b.Number
 }
 
-func existing(p bot.Proposal, t bot.Thread) Action {
+func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 	_, hash, _ := bot.ParseMarker(t.Body)
 	same := hash == p.Hash
+	now, before := bot.ParseRecord(p.Body), bot.ParseRecord(t.Body)
 	a := Action{Proposal: p, Thread: t}
 	switch {
 	case t.State == bot.Open && same && strings.Contains(t.Body, healedMark):
 		a.Verb, a.Reason = Update, "the drift is back"
-	case t.State == bot.Open && same:
+	case t.State == bot.Open && same && now.Files == before.Files:
 		a.Verb, a.Reason = Nothing, "same content"
+	case t.State == bot.Open && same:
+		a.Verb, a.Reason = Update, "the files that it changes are not what they were"
+	case t.State == bot.Open && isCodify(t) && s.partlyUndone(now, before):
+		a.Verb, a.Reason = Nothing, "the engine undid a part of it; the recorded values stay"
 	case t.State == bot.Open:
 		a.Verb, a.Reason = Update, "the content changed"
-	case t.State == bot.Merged && same:
+	case t.State == bot.Merged && same && now.Files == before.Files:
 		a.Verb, a.Reason = Nothing, "merged; waiting for the engine"
 	case t.State == bot.Merged:
 		a.Verb, a.Reason = Open, "the earlier one was merged; this is new content"
@@ -104,15 +118,61 @@ func existing(p bot.Proposal, t bot.Thread) Action {
 	return a
 }
 
-// gone decides about an open thread whose drift is not seen any more.
-func gone(t bot.Thread) Action {
-	if t.Kind == bot.AsPullRequest && has(t.Labels, "drift/"+string(detect.Codify)) && !strings.Contains(t.Body, closeAfterHeal) {
+// partlyUndone says whether now is what is left of before, whose other findings are gone: what a person did
+// not decide about yet is not taken out of a codify because the engine was faster.
+func (s Seen) partlyUndone(now, before bot.Record) bool {
+	if len(now.Findings) == 0 || len(now.Findings) >= len(before.Findings) {
+		return false
+	}
+	for id, fingerprint := range now.Findings {
+		if before.Findings[id] != fingerprint {
+			return false
+		}
+	}
+	for id := range before.Findings {
+		_, still := s.Drifts[id]
+		if _, wanted := now.Findings[id]; still && !wanted {
+			return false
+		}
+	}
+	return true
+}
+
+// gone decides about an open thread that nothing wants any more.
+func (s Seen) gone(t bot.Thread, scope string) Action {
+	record := bot.ParseRecord(t.Body)
+	if s.drifts(t, record) {
+		if t.Kind == bot.AsIssue {
+			return Action{Verb: Close, Reason: "another issue is about this drift now", Thread: t}
+		}
+		return Action{Verb: Nothing, Reason: "its drift is still there, but is not answered this way now; left to you", Thread: t}
+	}
+	if isCodify(t) && !record.CloseAfterHeal {
 		if strings.Contains(t.Body, healedMark) {
 			return Action{Verb: Nothing, Reason: "undone by the engine, said so already", Thread: t}
 		}
 		return Action{Verb: Healed, Reason: "the live value is gone; merging brings it back", Thread: t}
 	}
+	if revision := s.Revisions[scope]; revision != "" {
+		return Action{Verb: Close, Reason: "the cluster and Git agree at the applied revision " + revision, Thread: t}
+	}
 	return Action{Verb: Close, Reason: "the cluster and Git agree", Thread: t}
+}
+
+// drifts says whether anything that a thread is about still drifts. A codify is about values: another value
+// of the same field is not its drift.
+func (s Seen) drifts(t bot.Thread, record bot.Record) bool {
+	for id, fingerprint := range record.Findings {
+		now, still := s.Drifts[id]
+		if still && (now == fingerprint || !isCodify(t)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCodify(t bot.Thread) bool {
+	return t.Kind == bot.AsPullRequest && has(t.Labels, "drift/"+string(detect.Codify))
 }
 
 func has(list []string, text string) bool {

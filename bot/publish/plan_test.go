@@ -47,12 +47,12 @@ func TestPlan(t *testing.T) {
 		{"a codify whose drift the engine undid stays open and says so", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "", "drift/codify")}, []Verb{Healed}},
 		{"it says so once", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, healedMark+"\n", "drift/codify")}, []Verb{Nothing}},
 		{"it is as before when the drift is back", []bot.Proposal{proposal(pull, scope, "aa")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, healedMark+"\n", "drift/codify")}, []Verb{Update}},
-		{"policy may close it instead", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, closeAfterHeal+"\n", "drift/codify")}, []Verb{Close}},
+		{"policy may close it instead", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, bot.Record{CloseAfterHeal: true}.String()+"\n", "drift/codify")}, []Verb{Close}},
 		{"a revert whose drift is gone is closed", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "", "drift/revert")}, []Verb{Close}},
 		{"of two threads with one key the open one counts", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 2, bot.Closed, ""), thread(issue, scope, "aa", 1, bot.Open, "")}, []Verb{Nothing}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Plan(c.wanted, c.threads, map[string]bool{bot.ScopeMark(scope): true})
+			got := Plan(c.wanted, c.threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}})
 			var verbs []string
 			for _, a := range got {
 				verbs = append(verbs, string(a.Verb))

@@ -69,8 +69,14 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 	if err != nil {
 		return err
 	}
+	var found map[string]board
+	if publisher != nil {
+		if found, err = publisher.boards(ctx, result); err != nil {
+			return exitError{2, err}
+		}
+	}
 	proposals, skipped, err := propose.Build(ctx, propose.Input{
-		Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas,
+		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas,
 		Override: override, Now: x.input.Now,
 	})
 	if err != nil {
@@ -82,7 +88,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 		}
 		return scanExit(result)
 	}
-	if err := publisher.publish(ctx, result, proposals); err != nil {
+	if err := publisher.publish(ctx, found, result, proposals); err != nil {
 		return exitError{2, err}
 	}
 	return scanExit(result)

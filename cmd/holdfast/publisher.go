@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,15 +40,20 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 	expected := ""
 	if head, err := source.git.Head(p.Branch); err == nil {
 		expected = head
-		message, err := source.git.Message(head)
+		ours, err := c.made(source.git, head, p)
 		if err != nil {
 			return "", err
 		}
-		if !strings.Contains(message, "\nHoldfast-Key: "+p.Key+"\n") {
+		if !ours {
 			return "", fmt.Errorf("the head %.12s of %s was not made by Holdfast: it is left as it is; delete the branch to have it made anew", head, p.Branch)
 		}
 	} else if !errors.Is(err, repo.ErrNotFound) {
 		return "", err
+	}
+	if expected != "" {
+		if as, err := asWanted(source.git, expected, p.BaseCommit, edits); err != nil || as {
+			return expected, err
+		}
 	}
 	commit, err := source.git.Commit(repo.Commit{
 		Parent: p.BaseCommit, Edits: edits, Message: p.Message, Author: c.author, When: c.when, Signer: c.signer,
@@ -55,6 +62,34 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 		return "", err
 	}
 	return commit, source.git.Push(ctx, p.Branch, commit, expected)
+}
+
+// made says whether Holdfast made the head of a branch: it has the key in its message and Holdfast as its
+// committer. A person who amends it keeps the first and changes the second.
+func (c commits) made(git *repo.Repository, head string, p bot.Proposal) (bool, error) {
+	message, err := git.Message(head)
+	if err != nil {
+		return false, err
+	}
+	committer, err := git.Committer(head)
+	if err != nil {
+		return false, err
+	}
+	return committer == c.author && strings.Contains(message, "\nHoldfast-Key: "+p.Key+"\n"), nil
+}
+
+// asWanted says whether a commit holds just what the edits would make of the base: pushing the same again
+// would only take reviewers' approvals away.
+func asWanted(git *repo.Repository, head, base string, edits []gitops.Edit) (bool, error) {
+	now, err := git.Tree(head)
+	if err != nil {
+		return false, err
+	}
+	before, err := git.Tree(base)
+	if err != nil {
+		return false, err
+	}
+	return now.Digest("") == before.With(edits).Digest(""), nil
 }
 
 var _ publish.Commits = commits{}
@@ -88,40 +123,79 @@ func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, er
 	return openForge(ctx, *r.Forge)
 }
 
-// publish carries out what Plan decides, a repository at a time, and prints one line an action.
-func (p *publisher) publish(ctx context.Context, result detect.Scan, proposals []bot.Proposal) error {
-	scopes := map[string]bool{}
-	all := true
-	for _, a := range result.Applications {
-		if a.State == detect.Rendered {
-			scopes[bot.ScopeMark(propose.Scope(a.Application))] = true
-		} else {
-			all = false
-		}
-	}
-	scopes[bot.ScopeMark(propose.RootScope)] = all
-	byRepo := map[string][]bot.Proposal{}
-	repos := p.session.repositoriesOf(result)
-	for _, one := range proposals {
-		byRepo[one.Repo] = append(byRepo[one.Repo], one)
-	}
+// board is a forge and the bot's own threads on it.
+type board struct {
+	forge   forge.Publisher
+	threads []bot.Thread
+}
+
+// boards reads the threads of every repository of a scan. A forge that cannot be read is an error before
+// anything is written anywhere: what it has already would be opened twice.
+func (p *publisher) boards(ctx context.Context, result detect.Scan) (map[string]board, error) {
+	out := map[string]board{}
 	var failed []error
-	for _, repo := range repos {
+	for _, repo := range p.session.repositoriesOf(result) {
 		target, err := p.forge(ctx, repo)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		var threads []bot.Thread
+		b := board{forge: target}
 		for _, kind := range []bot.Kind{bot.AsPullRequest, bot.AsIssue} {
 			found, err := target.Threads(ctx, kind)
 			if err != nil {
-				return fmt.Errorf("%s: listing the %ss: %w", repo, kind, err)
+				return nil, fmt.Errorf("%s: listing the %ss: %w", repo, kind, err)
 			}
-			threads = append(threads, found...)
+			b.threads = append(b.threads, found...)
 		}
-		actions := publish.Plan(byRepo[repo], threads, scopes)
-		for _, o := range publish.Apply(ctx, target, p.commits, actions, p.session.input.Now) {
+		out[repo] = b
+	}
+	return out, errors.Join(failed...)
+}
+
+func threadsOf(boards map[string]board) []bot.Thread {
+	var out []bot.Thread
+	for _, repo := range slices.Sorted(maps.Keys(boards)) {
+		out = append(out, boards[repo].threads...)
+	}
+	return out
+}
+
+// seen sums up what the scan says about threads.
+func seen(result detect.Scan) publish.Seen {
+	out := publish.Seen{Scopes: map[string]bool{}, Drifts: map[string]string{}, Revisions: map[string]string{}}
+	all := true
+	for _, a := range result.Applications {
+		scope := bot.ScopeMark(propose.Scope(a.Application))
+		if a.State != detect.Rendered {
+			all = false
+			continue
+		}
+		out.Scopes[scope] = true
+		if commit := a.Application.Source.Applied; commit != "" && commit != working {
+			out.Revisions[scope] = commit
+		}
+	}
+	out.Scopes[bot.ScopeMark(propose.RootScope)] = all
+	for _, f := range result.Findings {
+		if f.Drift {
+			out.Drifts[f.ID] = f.Fingerprint
+		}
+	}
+	return out
+}
+
+// publish carries out what Plan decides, a repository at a time, and prints one line an action.
+func (p *publisher) publish(ctx context.Context, boards map[string]board, result detect.Scan, proposals []bot.Proposal) error {
+	byRepo := map[string][]bot.Proposal{}
+	for _, one := range proposals {
+		byRepo[one.Repo] = append(byRepo[one.Repo], one)
+	}
+	var failed []error
+	for _, repo := range slices.Sorted(maps.Keys(boards)) {
+		b := boards[repo]
+		actions := publish.Plan(byRepo[repo], b.threads, seen(result))
+		for _, o := range publish.Apply(ctx, b.forge, p.commits, actions, p.session.input.Now) {
 			p.session.reportOutcome(o)
 			if o.Err != nil {
 				failed = append(failed, o.Err)

@@ -187,7 +187,7 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 	}
 	var targets []scan.Target
 	for _, c := range x.clusters() {
-		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{options: live.Options{
+		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{learn: x.learn, options: live.Options{
 			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, c.Secrets)),
 			UserAgent: "holdfast/" + version,
 		}}}
@@ -197,6 +197,20 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 		targets = append(targets, target)
 	}
 	return targets, nil
+}
+
+// learn keeps which kinds a cluster serves with a namespace, for the renders of proposals. Of several
+// clusters the first that knows a kind tells.
+func (x *session) learn(snapshot *live.Snapshot) {
+	before := x.namespaced
+	x.namespaced = func(kind gitops.GroupKind) (namespaced, known bool) {
+		if before != nil {
+			if namespaced, known = before(kind); known {
+				return namespaced, known
+			}
+		}
+		return snapshot.Namespaced(kind)
+	}
 }
 
 // clusters gives the clusters that flags or configuration name. An empty one is the current context.
@@ -228,6 +242,7 @@ func (d dump) Read(context.Context, live.Wanted) (*live.Snapshot, error) { retur
 // lazyCluster connects when it is first read, so that bad flags are told before.
 type lazyCluster struct {
 	options live.Options
+	learn   func(*live.Snapshot)
 	cluster *live.Cluster
 }
 
@@ -244,7 +259,11 @@ func (l *lazyCluster) EngineObjects(ctx context.Context) (*live.Snapshot, error)
 	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
-	return l.cluster.EngineObjects(ctx)
+	snapshot, err := l.cluster.EngineObjects(ctx)
+	if err == nil {
+		l.learn(snapshot)
+	}
+	return snapshot, err
 }
 
 func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, error) {

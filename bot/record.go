@@ -1,0 +1,77 @@
+package bot
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Record is what a thread remembers from run to run, in a hidden comment before its marker: the forge is
+// the truth, and nothing of it has to be kept elsewhere. A part that is not known is left out.
+type Record struct {
+	// Files is a hash of a pull request's files before and after.
+	Files string
+	// FirstSeen is when the drift was first seen, to the second.
+	FirstSeen time.Time
+	// CloseAfterHeal says that policy closes the thread once the engine undid its drift.
+	CloseAfterHeal bool
+	// Findings are the fingerprints of what the thread is about, by the findings' IDs.
+	Findings map[string]string
+}
+
+// maxRecorded bounds the findings that a record lists, since a body has its limit: with more, none is.
+const maxRecorded = 300
+
+// String gives the comment, on one line. Values are plain words, so the comment cannot be broken out of.
+func (r Record) String() string {
+	out := "<!-- holdfast record"
+	if r.Files != "" {
+		out += " files=" + r.Files
+	}
+	if !r.FirstSeen.IsZero() {
+		out += " seen=" + strconv.FormatInt(r.FirstSeen.Unix(), 10)
+	}
+	if r.CloseAfterHeal {
+		out += " heal=close"
+	}
+	if n := len(r.Findings); n > 0 && n <= maxRecorded {
+		var list []string
+		for _, id := range slices.Sorted(maps.Keys(r.Findings)) {
+			list = append(list, id+"-"+r.Findings[id])
+		}
+		out += " findings=" + strings.Join(list, ",")
+	}
+	return out + " -->"
+}
+
+// ParseRecord finds the last record of a body; without one it is zero.
+func ParseRecord(body string) Record {
+	var r Record
+	all := regexp.MustCompile(`<!-- holdfast record((?: [a-z]+=[0-9a-z,-]+)*) -->`).FindAllStringSubmatch(body, -1)
+	if len(all) == 0 {
+		return r
+	}
+	for _, part := range strings.Fields(all[len(all)-1][1]) {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "files":
+			r.Files = value
+		case "seen":
+			if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
+				r.FirstSeen = time.Unix(seconds, 0).UTC()
+			}
+		case "heal":
+			r.CloseAfterHeal = value == "close"
+		case "findings":
+			r.Findings = map[string]string{}
+			for _, one := range strings.Split(value, ",") {
+				id, fingerprint, _ := strings.Cut(one, "-")
+				r.Findings[id] = fingerprint
+			}
+		}
+	}
+	return r
+}
