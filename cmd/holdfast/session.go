@@ -202,14 +202,14 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 // learn keeps which kinds a cluster serves with a namespace, for the renders of proposals. Of several
 // clusters the first that knows a kind tells.
 func (x *session) learn(snapshot *live.Snapshot) {
-	before := x.namespaced
+	before, here := x.namespaced, snapshot.Namespaced // not the snapshot: it is large
 	x.namespaced = func(kind gitops.GroupKind) (namespaced, known bool) {
 		if before != nil {
 			if namespaced, known = before(kind); known {
 				return namespaced, known
 			}
 		}
-		return snapshot.Namespaced(kind)
+		return here(kind)
 	}
 }
 
