@@ -99,7 +99,7 @@ func Propose(ctx context.Context, request Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range w.goals {
+	for _, g := range removalsFirst(w.goals) {
 		if err := w.place(ctx, g); err != nil {
 			return nil, err
 		}

@@ -97,7 +97,12 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		g.outcome.Reason, g.outcome.NearestMiss = noCandidate(misses, refusals)
 		return nil
 	}
+	earlier := w.checkpoint()
 	w.accept(g, *best, verdict)
+	if reason := w.broken(); reason != "" {
+		w.restore(earlier)
+		g.settled, g.outcome.Reason, g.outcome.NearestMiss = true, reason, best.What
+	}
 	return nil
 }
 
