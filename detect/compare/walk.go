@@ -124,6 +124,9 @@ func (w *walker) mapping(t *typed.Type, git, live map[string]any) {
 // field compares a field that Git names. A null leaves the field to the server.
 func (w *walker) field(t *typed.Type, name string, git, live any, inLive bool) {
 	if git == nil {
+		if inLive && live != nil && t.Kind == typed.Map && !t.Custom && isZero(t.Elem, live) {
+			return // a null in a map is the zero value to the server
+		}
 		if inLive && live != nil {
 			w.extra(t, name, live, gitops.Present(nil))
 		} else if w.all {
@@ -186,6 +189,10 @@ func (w *walker) both(f *typed.Field, t *typed.Type, git, live any) {
 		return
 	}
 	w.emit(detect.Changed, gitops.Present(git), gitops.Present(live))
+}
+
+func isZero(t *typed.Type, v any) bool {
+	return typed.IsZero(v) || t.Format == typed.Quantity && t.Format.SameScalar(v, int64(0))
 }
 
 func identical(a, b any) bool {

@@ -1,196 +1,121 @@
-// Package packed holds many objects in little memory. As maps an object of a live cluster takes some 40 KiB,
-// packed with others like it under two: field names and values that repeat are kept once for all.
+// Package packed holds many objects in little memory: as maps an object of a live cluster takes some 40 KiB,
+// packed with others like it about one. Texts, and whole mappings and lists, that come up again are kept once
+// for all.
 package packed
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"math"
+	"iter"
+	"slices"
 	"sync"
+
+	"holdfast/gitops"
 )
 
-// Dictionary holds the text that packed objects share. The zero Dictionary is ready. It is safe for
-// concurrent use and grows with the distinct texts that came up at least twice.
-type Dictionary struct {
-	mu    sync.RWMutex
-	seed  maphash.Seed
-	index map[string]uint32
-	words []string
-	once  map[uint64]struct{}
+// Set holds objects, one for each identity. It is safe for concurrent use; New makes it.
+type Set struct {
+	mu         sync.RWMutex
+	objects    map[gitops.ObjectID]string
+	dictionary dictionary
 }
 
-// Object is a packed object. It is only as good as its Dictionary, and is never changed.
+// Object is a packed object. Only the Set that packed it can unpack it.
 type Object struct {
-	dictionary *Dictionary
-	data       string
+	ID   gitops.ObjectID
+	data string
 }
 
-// The forms of a value.
-const (
-	null byte = iota
-	no
-	yes
-	integer
-	float
-	text
-	word
-	mapping
-	list
-)
-
-const (
-	// maxOnce bounds the memory of texts seen once; when it is full it starts anew.
-	maxOnce = 1 << 16
-	// maxWord is the longest text that the dictionary takes.
-	maxWord = 256
-)
-
-// Pack packs an object as JSON decoders make it: maps, lists, strings, booleans, int64, float64 and nil. It
-// fails on a value of another type.
-func (d *Dictionary) Pack(content map[string]any) (Object, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.index == nil {
-		d.seed, d.index, d.once = maphash.MakeSeed(), map[string]uint32{}, map[uint64]struct{}{}
-	}
-	data, err := d.value(make([]byte, 0, 2048), content)
-	if err != nil {
-		return Object{}, err
-	}
-	return Object{d, string(data)}, nil
-}
-
-func (d *Dictionary) value(out []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case nil:
-		return append(out, null), nil
-	case bool:
-		if v {
-			return append(out, yes), nil
-		}
-		return append(out, no), nil
-	case int64:
-		return binary.AppendVarint(append(out, integer), v), nil
-	case float64:
-		return binary.LittleEndian.AppendUint64(append(out, float), math.Float64bits(v)), nil
-	case string:
-		return d.text(out, v), nil
-	case []any:
-		out = binary.AppendUvarint(append(out, list), uint64(len(v)))
-		var err error
-		for _, entry := range v {
-			if out, err = d.value(out, entry); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	case map[string]any:
-		out = binary.AppendUvarint(append(out, mapping), uint64(len(v)))
-		var err error
-		for key, entry := range v {
-			if out, err = d.value(d.text(out, key), entry); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("a value of type %T is not JSON", v)
-}
-
-// text writes a text, by its number from the second time that it comes up.
-func (d *Dictionary) text(out []byte, s string) []byte {
-	if n, ok := d.index[s]; ok {
-		return binary.AppendUvarint(append(out, word), uint64(n))
-	}
-	hash := maphash.String(d.seed, s)
-	if _, again := d.once[hash]; again && len(s) <= maxWord {
-		delete(d.once, hash)
-		n := uint32(len(d.words))
-		d.index[s] = n
-		d.words = append(d.words, s)
-		return binary.AppendUvarint(append(out, word), uint64(n))
-	}
-	if len(s) <= maxWord {
-		if len(d.once) >= maxOnce {
-			clear(d.once)
-		}
-		d.once[hash] = struct{}{}
-	}
-	out = binary.AppendUvarint(append(out, text), uint64(len(s)))
-	return append(out, s...)
-}
-
-// Size is the number of bytes that the object takes, beside the dictionary.
+// Size is the number of bytes that the object takes, beside what it shares with others.
 func (o Object) Size() int { return len(o.data) }
 
-// Content gives the object as maps again, a new copy each time.
-func (o Object) Content() map[string]any {
-	if o.dictionary == nil {
-		return nil
+// New gives a Set of objects; of several with one identity the last counts.
+func New(objects ...gitops.Object) *Set {
+	s := &Set{objects: map[gitops.ObjectID]string{}, dictionary: dictionary{
+		seed: maphash.MakeSeed(), once: map[uint64]struct{}{}, words: map[string]uint64{}, nodes: map[string]uint64{},
+	}}
+	for _, o := range objects {
+		s.Add(s.Pack(o))
 	}
-	o.dictionary.mu.RLock()
-	words := o.dictionary.words
-	o.dictionary.mu.RUnlock()
-	r := reader{words, o.data}
+	return s
+}
+
+// Pack packs an object without adding it, for callers that know only later whether they want it. It panics
+// on content that is no plain JSON, which gitops.Object rules out.
+func (s *Set) Pack(o gitops.Object) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Object{o.ID, s.dictionary.pack(o.Content)}
+}
+
+// Add puts in objects that this Set has packed, in the place of those with the same identity.
+func (s *Set) Add(objects ...Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range objects {
+		s.objects[o.ID] = o.data
+	}
+}
+
+// Get unpacks an object. Its content shares parts with that of others, as every gitops.Object may.
+func (s *Set) Get(id gitops.ObjectID) (o gitops.Object, found bool) {
+	s.mu.RLock()
+	data, found := s.objects[id]
+	r := reader{values: s.dictionary.values, rest: data}
+	s.mu.RUnlock()
+	if !found {
+		return gitops.Object{}, false
+	}
 	content, _ := r.value().(map[string]any)
-	return content
+	apiVersion, _ := content["apiVersion"].(string)
+	return gitops.Object{ID: id, APIVersion: apiVersion, Content: content}, true
 }
 
-// reader reads what Pack wrote; no other data reaches it.
-type reader struct {
-	words []string
-	rest  string
+// Has says whether there is an object of this identity.
+func (s *Set) Has(id gitops.ObjectID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, found := s.objects[id]
+	return found
 }
 
-func (r *reader) value() any {
-	tag := r.rest[0]
-	r.rest = r.rest[1:]
-	switch tag {
-	case no:
-		return false
-	case yes:
-		return true
-	case integer:
-		u := r.number()
-		return int64(u>>1) ^ -int64(u&1)
-	case float:
-		bits := binary.LittleEndian.Uint64([]byte(r.rest[:8]))
-		r.rest = r.rest[8:]
-		return math.Float64frombits(bits)
-	case word:
-		return r.words[r.number()]
-	case text:
-		n := r.number()
-		s := r.rest[:n]
-		r.rest = r.rest[n:]
-		return s
-	case list:
-		out := make([]any, r.number())
-		for i := range out {
-			out[i] = r.value()
-		}
-		return out
-	case mapping:
-		n := r.number()
-		out := make(map[string]any, n)
-		for range n {
-			key, _ := r.value().(string)
-			out[key] = r.value()
-		}
-		return out
+// Len is the number of objects.
+func (s *Set) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.objects)
+}
+
+// IDs lists the identities in their order.
+func (s *Set) IDs() []gitops.ObjectID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ids := make([]gitops.ObjectID, 0, len(s.objects))
+	for id := range s.objects {
+		ids = append(ids, id)
 	}
-	return nil
+	slices.SortFunc(ids, gitops.ObjectID.Compare)
+	return ids
 }
 
-func (r *reader) number() uint64 {
-	var n uint64
-	for shift := 0; ; shift += 7 {
-		b := r.rest[0]
-		r.rest = r.rest[1:]
-		n |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return n
+// All unpacks the objects one after the other, in the order of their identities.
+func (s *Set) All() iter.Seq[gitops.Object] {
+	return s.Where(func(gitops.ObjectID) bool { return true })
+}
+
+// Where unpacks the objects whose identity is wanted, in the order of their identities.
+func (s *Set) Where(wanted func(gitops.ObjectID) bool) iter.Seq[gitops.Object] {
+	return func(yield func(gitops.Object) bool) {
+		for _, id := range s.IDs() {
+			if !wanted(id) {
+				continue
+			}
+			if o, found := s.Get(id); found && !yield(o) {
+				return
+			}
 		}
 	}
 }
+
+// String keeps contents out of what %v prints.
+func (s *Set) String() string { return fmt.Sprintf("%d packed objects", s.Len()) }

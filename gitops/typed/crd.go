@@ -2,7 +2,7 @@ package typed
 
 import (
 	"errors"
-	"regexp"
+	"strings"
 )
 
 func (s *Schemas) addCRD(content map[string]any) error {
@@ -101,8 +101,20 @@ func is(schema map[string]any, flag string) bool {
 	return on
 }
 
-// durationPattern is how Flux's and other schemas ask for a Go duration that carries no format.
-var durationPattern = regexp.MustCompile(`^\^\(\[0-9\]\+\(\\\.\[0-9\]\+\)\?\((?:ns|us|µs|ms|s|m|h|\|)+\)\)\+\$$`)
+// isDurationPattern knows how Flux's and the Gateway API's schemas ask for a Go duration without a format:
+// a number and one of some units, repeated.
+func isDurationPattern(pattern string) bool {
+	for _, form := range [][2]string{{`^([0-9]+(\.[0-9]+)?(`, `))+$`}, {`^([0-9]{1,5}(`, `)){1,4}$`}} {
+		units, ok := strings.CutPrefix(pattern, form[0])
+		if !ok {
+			continue
+		}
+		if units, ok = strings.CutSuffix(units, form[1]); ok && strings.Trim(units, "nuµmsh|") == "" {
+			return true
+		}
+	}
+	return false
+}
 
 func stringFormat(schema map[string]any) Format {
 	pattern, _ := schema["pattern"].(string)
@@ -111,7 +123,7 @@ func stringFormat(schema map[string]any) Format {
 		return Time
 	case format == "byte":
 		return Bytes
-	case format == "duration", durationPattern.MatchString(pattern):
+	case format == "duration", isDurationPattern(pattern):
 		return Duration
 	case isQuantityPattern(pattern):
 		return Quantity

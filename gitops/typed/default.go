@@ -113,16 +113,35 @@ func dig(at map[string]any, path []string) (any, bool) {
 	return nil, false
 }
 
-// pullPolicy is the default of imagePullPolicy: Always for a tag latest, named or implied, IfNotPresent for
-// another tag or a digest (kubernetes/pkg/apis/core/v1/defaults.go, SetDefaults_Container).
+// pullPolicy is the default of imagePullPolicy: Always for a tag latest, named or implied by neither tag nor
+// digest, else IfNotPresent, as for a name that is no image reference
+// (kubernetes/pkg/apis/core/v1/defaults.go, SetDefaults_Container; pkg/util/parsers).
 func pullPolicy(image string) string {
-	if strings.Contains(image, "@") {
-		return "IfNotPresent"
-	}
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	_, tag, ok := strings.Cut(name, ":")
-	if !ok || tag == "latest" {
-		return "Always"
+	name, _, digested := strings.Cut(image, "@")
+	slash := strings.LastIndexByte(name, '/')
+	repository, tag, tagged := strings.Cut(name[slash+1:], ":")
+	if tag == "latest" || !tagged && !digested {
+		if isRepository(name[:slash+1] + repository) {
+			return "Always"
+		}
 	}
 	return "IfNotPresent"
+}
+
+// isRepository says whether a name without tag and digest follows the grammar of image references: lower
+// case, but for the host.
+func isRepository(name string) bool {
+	for i, part := range strings.Split(name, "/") {
+		if part == "" {
+			return false
+		}
+		host := i == 0 && len(part) < len(name) && (strings.ContainsAny(part, ".:") || part == "localhost")
+		for _, r := range part {
+			lower := r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+			if !lower && !(host && (r == ':' || r >= 'A' && r <= 'Z')) {
+				return false
+			}
+		}
+	}
+	return !strings.Contains(name, ":/")
 }

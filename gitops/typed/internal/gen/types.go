@@ -44,8 +44,7 @@ func (g *generator) addBuiltins() {
 	}
 }
 
-// addExtensions adds CustomResourceDefinition, which client-go's schema lacks. Its merge semantics are the
-// markers beside its Go types, see extensionLists.
+// addExtensions adds CustomResourceDefinition, which client-go's schema lacks. The lists of its spec are atomic.
 func (g *generator) addExtensions() {
 	t := reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]()
 	g.addKind("apiextensions.k8s.io/v1", t.Name(), t)
@@ -105,7 +104,7 @@ func (g *generator) define(t reflect.Type, atom *schema.Atom, root bool) {
 		if merge != nil {
 			ref = &merge.Type
 		}
-		text := g.typeText(f.goType, g.mergeAtom(ref), name+"."+f.name)
+		text := g.typeText(f.goType, g.mergeAtom(ref))
 		b.WriteString("\t" + f.name + " " + text)
 		if merge != nil && publishes(merge.Default) {
 			fmt.Fprintf(&b, " = %#v", merge.Default)
@@ -188,9 +187,9 @@ var formats = map[reflect.Type]string{
 }
 
 // typeText writes a type: * before a pointer, whose zero value the server keeps.
-func (g *generator) typeText(t reflect.Type, atom *schema.Atom, where string) string {
+func (g *generator) typeText(t reflect.Type, atom *schema.Atom) string {
 	if t.Kind() == reflect.Pointer {
-		return "*" + g.typeText(t.Elem(), atom, where)
+		return "*" + g.typeText(t.Elem(), atom)
 	}
 	if t == reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]() || t == reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]() {
 		t = reflect.TypeFor[apiextensionsv1.JSONSchemaProps]() // marshalled in its place
@@ -203,13 +202,13 @@ func (g *generator) typeText(t reflect.Type, atom *schema.Atom, where string) st
 		g.define(t, g.mergeAtom(named(t)), false)
 		return shortName(t)
 	case reflect.Slice:
-		return "[" + listSemantics(atom, where) + "] " + g.typeText(t.Elem(), g.mergeAtom(elemOfList(atom)), where+"[]")
+		return "[" + listSemantics(atom) + "] " + g.typeText(t.Elem(), g.mergeAtom(elemOfList(atom)))
 	case reflect.Map:
 		semantics := ""
 		if atom != nil && atom.Map != nil && atom.Map.ElementRelationship == schema.Atomic {
 			semantics = "atomic"
 		}
-		return "{" + semantics + "} " + g.typeText(t.Elem(), g.mergeAtom(elemOfMap(atom)), where+"{}")
+		return "{" + semantics + "} " + g.typeText(t.Elem(), g.mergeAtom(elemOfMap(atom)))
 	case reflect.String:
 		return "string"
 	case reflect.Bool:
@@ -222,15 +221,7 @@ func (g *generator) typeText(t reflect.Type, atom *schema.Atom, where string) st
 	return "any"
 }
 
-// extensionLists are the list markers beside the Go types of apiextensions v1 (+listType, +listMapKey).
-var extensionLists = map[string]string{
-	"apiextensions/v1.CustomResourceDefinitionSpec.versions": "",
-}
-
-func listSemantics(atom *schema.Atom, where string) string {
-	if semantics, ok := extensionLists[where]; ok {
-		return semantics
-	}
+func listSemantics(atom *schema.Atom) string {
 	if atom == nil || atom.List == nil || atom.List.ElementRelationship != schema.Associative {
 		return ""
 	}
