@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"holdfast/detect/live"
 	"holdfast/gitops"
@@ -54,9 +55,9 @@ func (x *session) applications() ([]gitops.Application, error) {
 			return nil, fmt.Errorf("--application %s: %w", file, err)
 		}
 		known := false
-		for _, o := range snapshot.Objects {
+		for o := range snapshot.Objects.All() {
 			if folder.Is(o) {
-				if len(snapshot.Objects) > 1 {
+				if snapshot.Objects.Len() > 1 {
 					return nil, fmt.Errorf("--application %s: a holdfast/v1 Application stands in a file of its own", file)
 				}
 				app, err := folder.Decode(data)
@@ -72,7 +73,7 @@ func (x *session) applications() ([]gitops.Application, error) {
 		if !known {
 			return nil, fmt.Errorf("--application %s: holds no Kustomization of Flux and no holdfast/v1 Application", file)
 		}
-		engines = append(engines, snapshot.Objects...)
+		engines = slices.AppendSeq(engines, snapshot.Objects.All())
 	}
 	apps, problems := flux.Decode("", engines)
 	for _, p := range problems {

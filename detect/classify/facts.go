@@ -54,11 +54,16 @@ type Subject struct {
 func NewFacts(objects []gitops.Object, rules *Rules) *Facts {
 	f := &Facts{Rules: rules, Autoscalers: Autoscalers{}, table: decisionTable(), neighbours: newNeighbours()}
 	for _, object := range objects {
-		f.Autoscalers.add(object)
-		f.Admission.add(object)
-		f.neighbours.add(object)
+		f.Add(object)
 	}
 	return f
+}
+
+// Add indexes one more live object, before the Facts are used.
+func (f *Facts) Add(object gitops.Object) {
+	f.Autoscalers.add(object)
+	f.Admission.add(object)
+	f.neighbours.add(object)
 }
 
 // Fields gives each difference its cause, writer and reason, and whether it is drift. Both sides of the

@@ -14,6 +14,7 @@ import (
 
 	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 // Dump reads objects from files instead of a cluster: what `kubectl get … -o yaml --show-managed-fields`
@@ -24,7 +25,7 @@ import (
 // An object that appears more than once with different content is taken in its newest resourceVersion, else
 // as the last file has it, and a note says so.
 func Dump(paths []string) (*Snapshot, error) {
-	d := dump{objects: map[gitops.ObjectID]dumped{}}
+	d := dump{objects: packed.New(), places: map[gitops.ObjectID]place{}}
 	var errs []error
 	for _, path := range paths {
 		files, err := dumpFiles(path)
@@ -78,15 +79,16 @@ func dumpFiles(path string) ([]string, error) {
 
 // dump collects objects of many files.
 type dump struct {
-	objects map[gitops.ObjectID]dumped
+	objects *packed.Set
+	places  map[gitops.ObjectID]place
 	notes   []string
 	owned   bool // some object has managedFields
 }
 
-type dumped struct {
-	object gitops.Object
-	file   string
-	line   int
+// place is where an object stands.
+type place struct {
+	file string
+	line int
 }
 
 func (d *dump) addFile(file string, data []byte) error {
@@ -127,7 +129,7 @@ func (d *dump) addContent(content map[string]any, file string, line int) error {
 	if object.ID.Name == "" {
 		return fmt.Errorf("%s without metadata.name: no object that a server has", object.ID.Kind)
 	}
-	d.add(dumped{object, file, line})
+	d.add(object, place{file, line})
 	return nil
 }
 
@@ -156,22 +158,22 @@ func (d *dump) addList(list map[string]any, items []any, file string, line int) 
 	return errors.Join(errs...)
 }
 
-func (d *dump) add(next dumped) {
-	strip(next.object)
-	metadata, _ := next.object.Content["metadata"].(map[string]any)
+func (d *dump) add(next gitops.Object, at place) {
+	strip(next)
+	metadata, _ := next.Content["metadata"].(map[string]any)
 	d.owned = d.owned || metadata["managedFields"] != nil
-	id := next.object.ID
-	first, twice := d.objects[id]
-	if twice && !reflect.DeepEqual(first.object.Content, next.object.Content) {
-		kept := next
-		if resourceVersion(first.object) > resourceVersion(next.object) {
-			kept = first
+	first, twice := d.objects.Get(next.ID)
+	if twice && !reflect.DeepEqual(first.Content, next.Content) {
+		before, kept := d.places[next.ID], at
+		if resourceVersion(first) > resourceVersion(next) {
+			next, kept = first, before
 		}
 		d.notes = append(d.notes, fmt.Sprintf("%s stands in the dump twice with different content (%s:%d and %s:%d): %s:%d is taken",
-			id, first.file, first.line, next.file, next.line, kept.file, kept.line))
-		next = kept
+			next.ID, before.file, before.line, at.file, at.line, kept.file, kept.line))
+		at = kept
 	}
-	d.objects[id] = next
+	d.objects.Add(d.objects.Pack(next))
+	d.places[next.ID] = at
 }
 
 // resourceVersion orders states of one object; 0 when it has none.
@@ -186,11 +188,8 @@ func resourceVersion(o gitops.Object) uint64 {
 }
 
 func (d *dump) snapshot() *Snapshot {
-	s := &Snapshot{Secrets: SecretsValues, Notes: d.notes}
-	for _, o := range d.objects {
-		s.Objects = append(s.Objects, o.object)
-	}
-	if len(s.Objects) > 0 && !d.owned {
+	s := &Snapshot{Secrets: SecretsValues, Notes: d.notes, Objects: d.objects}
+	if s.Objects.Len() > 0 && !d.owned {
 		s.Notes = append(s.Notes, "no object of the dump has managedFields, so that writers cannot be told: dump with --show-managed-fields")
 	}
 	s.finish()
@@ -202,8 +201,8 @@ func (d *dump) snapshot() *Snapshot {
 // themselves, which come from a server and so have a namespace exactly when their kind does.
 func dumpScope(s *Snapshot) func(gitops.GroupKind) (bool, bool) {
 	scopes := map[gitops.GroupKind]bool{}
-	for _, o := range s.Objects {
-		scopes[o.ID.GroupKind()] = scopes[o.ID.GroupKind()] || o.ID.Namespace != ""
+	for _, id := range s.Objects.IDs() {
+		scopes[id.GroupKind()] = scopes[id.GroupKind()] || id.Namespace != ""
 	}
 	for _, crd := range s.CRDs {
 		spec, _ := crd.Content["spec"].(map[string]any)

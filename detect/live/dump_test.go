@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 // unpack writes the files of a txtar text into a folder.
@@ -83,7 +84,7 @@ spec: {group: example.test, scope: Cluster, names: {kind: Widget, plural: widget
 	if diff := cmp.Diff(map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec,
 		"metadata": map[string]any{"name": "web", "namespace": "shop"},
-	}, got.Objects[4].Content); diff != "" {
+	}, contents(got)[4].Content); diff != "" {
 		t.Errorf("deployment (-want +got):\n%s", diff)
 	}
 	for kind, want := range map[gitops.GroupKind][2]bool{
@@ -120,8 +121,8 @@ func TestDumpNotes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			metadata, _ := got.Objects[0].Content["metadata"].(map[string]any)
-			if len(got.Objects) != 1 || metadata["resourceVersion"] != c.version {
+			metadata, _ := contents(got)[0].Content["metadata"].(map[string]any)
+			if got.Objects.Len() != 1 || metadata["resourceVersion"] != c.version {
 				t.Errorf("objects %v, version %v", names(got), metadata["resourceVersion"])
 			}
 			if !strings.Contains(strings.Join(got.Notes, "\n"), c.want) {
@@ -171,7 +172,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add([]byte("{\"a\": 1} {\"b\": 2}"))
 	f.Add([]byte("\ufeff--- # x\r\nkind: List\r\nitems: [null]\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d := dump{objects: map[gitops.ObjectID]dumped{}}
+		d := dump{objects: packed.New(), places: map[gitops.ObjectID]place{}}
 		_ = d.addFile("f", data)
 		d.snapshot()
 	})

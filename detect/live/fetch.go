@@ -51,7 +51,7 @@ func (r *reader) fetchMissing(ctx context.Context) {
 	bunches := map[place]*bunch{}
 	for id := range r.ids {
 		kind := id.GroupKind()
-		if _, there := r.objects[id]; there || r.failed[kind] || r.listedWhole(kind) {
+		if r.objects.Has(id) || r.failed[kind] || r.listedWhole(kind) {
 			continue
 		}
 		at := place{kind, id.Namespace}
@@ -86,8 +86,8 @@ func (r *reader) listedWhole(kind gitops.GroupKind) bool {
 func (r *reader) fetch(ctx context.Context, b *bunch) {
 	if len(b.ids) >= manyMissing && b.resource.list || !b.resource.get {
 		l := listing{resource: b.resource, namespace: b.namespace, keep: r.isWanted}
-		objects, err := r.cluster.list(ctx, l)
-		r.add(objects)
+		objects, err := r.cluster.list(ctx, l, r.objects)
+		r.objects.Add(objects...)
 		if err == nil {
 			return
 		}
@@ -129,7 +129,7 @@ func (b *bunch) verdict(ids map[gitops.ObjectID]bool) bool {
 func (r *reader) fetchOne(ctx context.Context, b *bunch, id gitops.ObjectID) error {
 	object, found, err := r.cluster.getOne(ctx, b.resource, id)
 	if found {
-		r.add([]gitops.Object{object})
+		r.objects.Add(r.objects.Pack(object))
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func TestTheBotReadsARealClusterWithTheRoleThatItShipsWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found []string
-	for _, o := range got.Objects {
+	for o := range got.Objects.All() {
 		if o.ID.Namespace == "shop" || o.ID.Name == "shop" {
 			found = append(found, o.ID.String())
 			metadata, _ := o.Content["metadata"].(map[string]any)
@@ -160,11 +160,11 @@ func TestSecretsMetadataOfARealServerHasOwnersAndNoValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(got.Objects, func(o gitops.Object) bool { return o.ID == id })
-		if i < 0 {
+		secret, found := got.Objects.Get(id)
+		if !found {
 			t.Fatalf("the Secret was not read: %+v", got.Unread)
 		}
-		content := got.Objects[i].Content
+		content := secret.Content
 		metadata, _ := content["metadata"].(map[string]any)
 		if len(content) != 3 || metadata["managedFields"] == nil {
 			t.Errorf("content %v", content)
@@ -219,8 +219,8 @@ func BenchmarkRead(b *testing.B) {
 			defer reportCPU(b, c)()
 			for b.Loop() {
 				got, err := connect(b, c, lab.Alice, live.Options{}).Read(b.Context(), wanted)
-				if err != nil || len(got.Objects) < 1000 {
-					b.Fatalf("%d objects, %v", len(got.Objects), err)
+				if err != nil || got.Objects.Len() < 1000 {
+					b.Fatalf("%d objects, %v", got.Objects.Len(), err)
 				}
 			}
 		})

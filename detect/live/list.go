@@ -11,6 +11,7 @@ import (
 
 	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 const pageSize = 500
@@ -26,11 +27,11 @@ type listing struct {
 
 // list reads all pages. When the server forgets the list half-way (410 Gone: the continue token outlived
 // etcd's compaction), it starts once more from the beginning. With an error the objects read so far are
-// given too: they are true, but the list is not whole.
-func (c *Cluster) list(ctx context.Context, l listing) ([]gitops.Object, error) {
-	objects, err := c.pages(ctx, l)
+// given too: they are true, but the list is not whole. They are packed by set, not added to it.
+func (c *Cluster) list(ctx context.Context, l listing, set *packed.Set) ([]packed.Object, error) {
+	objects, err := c.pages(ctx, l, set)
 	if isStatus(err, http.StatusGone) {
-		objects, err = c.pages(ctx, l)
+		objects, err = c.pages(ctx, l, set)
 	}
 	if err != nil && len(objects) > 0 {
 		err = fmt.Errorf("the list broke off after %d objects: %w", len(objects), err)
@@ -38,8 +39,8 @@ func (c *Cluster) list(ctx context.Context, l listing) ([]gitops.Object, error) 
 	return objects, err
 }
 
-func (c *Cluster) pages(ctx context.Context, l listing) ([]gitops.Object, error) {
-	var objects []gitops.Object
+func (c *Cluster) pages(ctx context.Context, l listing, set *packed.Set) ([]packed.Object, error) {
+	var objects []packed.Object
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	if l.selector != "" {
 		query.Set("labelSelector", l.selector)
@@ -60,7 +61,7 @@ func (c *Cluster) pages(ctx context.Context, l listing) ([]gitops.Object, error)
 		}
 		for _, o := range page.objects {
 			if l.keep == nil || l.keep(o) {
-				objects = append(objects, o)
+				objects = append(objects, set.Pack(o))
 			}
 		}
 		if page.next == "" {

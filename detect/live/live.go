@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 // Secrets says how far Secrets are read.
@@ -35,8 +36,8 @@ type Snapshot struct {
 	Version string
 	// Time is when reading began; zero for a dump, which does not say.
 	Time time.Time
-	// Objects are sorted by identity, one entry each.
-	Objects []gitops.Object
+	// Objects are held packed: they are unpacked one at a time.
+	Objects *packed.Set
 	// Unread lists what could not, or by choice should not, be read.
 	Unread []Unread
 	// Namespaced tells the scope of a kind, as discovery, CustomResourceDefinitions, the built-in table and
@@ -103,17 +104,11 @@ type Wanted struct {
 	WholeKinds []gitops.GroupKind
 }
 
-// finish sorts the snapshot and picks its CRDs.
+// finish sorts what was not read and picks the CRDs.
 func (s *Snapshot) finish() {
-	slices.SortFunc(s.Objects, func(a, b gitops.Object) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(s.Unread, func(a, b Unread) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb))
 	})
-	s.CRDs = nil
-	for _, o := range s.Objects {
-		if o.ID.GroupKind() == crdKind {
-			s.CRDs = append(s.CRDs, o)
-		}
-	}
+	s.CRDs = slices.Collect(s.Objects.Where(func(id gitops.ObjectID) bool { return id.GroupKind() == crdKind }))
 }

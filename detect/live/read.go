@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 // EngineObjects reads the objects that drive GitOps engines: Kustomizations, HelmReleases, Applications and
@@ -67,9 +68,10 @@ type reader struct {
 	kinds map[gitops.GroupKind]bool
 	lists []listing
 
-	mu      sync.Mutex
-	objects map[gitops.ObjectID]gitops.Object
-	unread  map[Unread]bool
+	objects *packed.Set
+
+	mu     sync.Mutex
+	unread map[Unread]bool
 	// failed lists did not answer (as opposed to: were refused), so nothing more is asked of that kind.
 	failed map[gitops.GroupKind]bool
 }
@@ -83,7 +85,7 @@ func (c *Cluster) reader(ctx context.Context, w Wanted) (*reader, error) {
 	r := &reader{
 		cluster: c, served: s, wanted: w, time: start,
 		ids: map[gitops.ObjectID]bool{}, kinds: map[gitops.GroupKind]bool{},
-		objects: map[gitops.ObjectID]gitops.Object{}, unread: map[Unread]bool{}, failed: map[gitops.GroupKind]bool{},
+		objects: packed.New(), unread: map[Unread]bool{}, failed: map[gitops.GroupKind]bool{},
 	}
 	for _, id := range w.IDs {
 		r.want(id, true)
@@ -218,8 +220,8 @@ func (r *reader) runLists(ctx context.Context) {
 
 // runList reads one list of the whole cluster, and namespace by namespace where that is forbidden.
 func (r *reader) runList(ctx context.Context, l listing) {
-	objects, err := r.cluster.list(ctx, l)
-	r.add(objects)
+	objects, err := r.cluster.list(ctx, l, r.objects)
+	r.objects.Add(objects...)
 	switch {
 	case err == nil:
 	case isStatus(err, http.StatusForbidden) && l.resource.namespaced:
@@ -240,8 +242,8 @@ func (r *reader) runNamespaces(ctx context.Context, l listing, forbidden error) 
 	// list alone, so there the operator must have named the namespaces.
 	r.missList(l, forbidden, !r.discovers() || r.cluster.scoped)
 	for _, l.namespace = range r.namespacesOf(kind) {
-		objects, err := r.cluster.list(ctx, l)
-		r.add(objects)
+		objects, err := r.cluster.list(ctx, l, r.objects)
+		r.objects.Add(objects...)
 		switch {
 		case err == nil:
 		case isStatus(err, http.StatusForbidden):
@@ -289,18 +291,10 @@ func (r *reader) namespacesOf(kind gitops.GroupKind) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-func (r *reader) add(objects []gitops.Object) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, o := range objects {
-		r.objects[o.ID] = o
-	}
-}
-
 func (r *reader) snapshot() *Snapshot {
 	s := &Snapshot{
 		Cluster: r.cluster.name, Version: r.cluster.version, Time: r.time, Secrets: r.cluster.secrets,
-		Objects: slices.Collect(maps.Values(r.objects)),
+		Objects: r.objects,
 		Unread:  slices.Collect(maps.Keys(r.unread)),
 	}
 	s.Namespaced = r.served.namespaced

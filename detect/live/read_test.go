@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,20 +33,16 @@ func ids(texts ...string) []gitops.ObjectID {
 
 func names(s *Snapshot) []string {
 	var out []string
-	for _, o := range s.Objects {
-		out = append(out, o.ID.String())
+	for _, id := range s.Objects.IDs() {
+		out = append(out, id.String())
 	}
 	return out
 }
 
-func has(s *Snapshot, want gitops.ObjectID) bool {
-	for _, o := range s.Objects {
-		if o.ID == want {
-			return true
-		}
-	}
-	return false
-}
+func has(s *Snapshot, want gitops.ObjectID) bool { return s.Objects.Has(want) }
+
+// contents gives the objects of a snapshot in the order of their identities.
+func contents(s *Snapshot) []gitops.Object { return slices.Collect(s.Objects.All()) }
 
 // state says what the snapshot knows of an object: present, absent or unread.
 func state(s *Snapshot, of string) string {
@@ -118,8 +115,8 @@ func TestPagesAreReadToTheEnd(t *testing.T) {
 		s.put("configmaps", "shop", fmt.Sprintf("c%02d", i), tracked)
 	}
 	got := s.read(Options{}, Wanted{IDs: ids("ConfigMap/shop/c00"), Selectors: []string{trackedBy}})
-	if len(got.Objects) != 50 || s.asked("/api/v1/configmaps?"+trackedBy) != 8 {
-		t.Errorf("%d objects in %d pages", len(got.Objects), s.asked("/api/v1/configmaps?"+trackedBy))
+	if got.Objects.Len() != 50 || s.asked("/api/v1/configmaps?"+trackedBy) != 8 {
+		t.Errorf("%d objects in %d pages", got.Objects.Len(), s.asked("/api/v1/configmaps?"+trackedBy))
 	}
 }
 
@@ -312,14 +309,14 @@ func TestSecretsModes(t *testing.T) {
 	t.Run("metadata has owners and no values", func(t *testing.T) {
 		got := setup(t).read(Options{Secrets: SecretsMetadata}, wanted)
 		wantStates(t, got, map[string]string{"Secret/shop/db": "present", "Secret/shop/unlabelled": "present"})
-		printed, err := json.Marshal(got.Objects)
+		printed, err := json.Marshal(contents(got))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(printed), value) || !strings.Contains(string(printed), `"manager":"alice"`) {
 			t.Errorf("got %s", printed)
 		}
-		for _, o := range got.Objects {
+		for _, o := range contents(got) {
 			if o.APIVersion != "v1" || o.ID.Kind != "Secret" {
 				t.Errorf("identity of %s: %s", o.ID, o.APIVersion)
 			}
@@ -339,7 +336,7 @@ func TestSecretsModes(t *testing.T) {
 	t.Run("values has values", func(t *testing.T) {
 		got := setup(t).read(Options{Secrets: SecretsValues}, wanted)
 		wantStates(t, got, map[string]string{"Secret/shop/db": "present", "Secret/shop/unlabelled": "present"})
-		if data := got.Objects[0].Content["data"]; !cmp.Equal(data, any(map[string]any{"password": value})) {
+		if data := contents(got)[0].Content["data"]; !cmp.Equal(data, any(map[string]any{"password": value})) {
 			t.Errorf("data %v", data)
 		}
 	})
@@ -374,7 +371,7 @@ func TestContextAroundWantedObjects(t *testing.T) {
 	if len(got.CRDs) != 1 {
 		t.Errorf("CRDs: %v", got.CRDs)
 	}
-	for _, o := range got.Objects {
+	for _, o := range contents(got) {
 		if o.ID.Kind == "HorizontalPodAutoscaler" && (o.Content["status"] == nil || o.APIVersion != "autoscaling/v2") {
 			t.Errorf("autoscaler at %s without its status: %v", o.APIVersion, o.Content)
 		}
@@ -393,7 +390,7 @@ func TestContextAroundWantedObjects(t *testing.T) {
 
 	wanted.Versions = map[gitops.GroupKind]string{{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: "v1"}
 	s.fault = nil
-	for _, o := range s.read(Options{}, wanted).Objects {
+	for _, o := range contents(s.read(Options{}, wanted)) {
 		if o.ID.Kind == "HorizontalPodAutoscaler" && o.APIVersion != "autoscaling/v1" {
 			t.Errorf("read at %s, Git declares autoscaling/v1", o.APIVersion)
 		}
@@ -410,8 +407,8 @@ func TestManyObjectsWithoutLabelsAreListedByNamespace(t *testing.T) {
 		wanted = append(wanted, gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name})
 	}
 	got := s.read(Options{}, Wanted{IDs: append(wanted, id("ConfigMap/few/one"))})
-	if len(got.Objects) != 40 {
-		t.Errorf("%d objects, want the 40 that were asked for", len(got.Objects))
+	if got.Objects.Len() != 40 {
+		t.Errorf("%d objects, want the 40 that were asked for", got.Objects.Len())
 	}
 	if s.asked("/api/v1/namespaces/shop/configmaps") != 1 || s.asked("/api/v1/namespaces/few/configmaps/one") != 1 {
 		t.Errorf("requests: %v", s.seen)
@@ -425,7 +422,7 @@ func TestEngineObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Objects) != 1 || got.Objects[0].Content["status"] == nil || len(got.Unread) != 0 {
+	if got.Objects.Len() != 1 || contents(got)[0].Content["status"] == nil || len(got.Unread) != 0 {
 		t.Errorf("objects %v, unread %v", got.Objects, got.Unread)
 	}
 
@@ -441,7 +438,7 @@ func TestEngineObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Objects) != 1 || len(got.Unread) != 1 || !got.Unread[0].Optional {
+	if got.Objects.Len() != 1 || len(got.Unread) != 1 || !got.Unread[0].Optional {
 		t.Errorf("namespaces that the operator named are enough: %v, %+v", got.Objects, got.Unread)
 	}
 }
@@ -468,7 +465,7 @@ func TestStatusAndItsOwnersAreDropped(t *testing.T) {
 		},
 		"spec": map[string]any{"replicas": int64(3)},
 	}
-	if diff := cmp.Diff(want, got.Objects[0].Content); diff != "" {
+	if diff := cmp.Diff(want, contents(got)[0].Content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }

@@ -95,11 +95,10 @@ func refOf(id gitops.ObjectID) detect.ObjectRef {
 	return detect.ObjectRef{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// tracks says whether a live object carries this Application's mark.
-func (m *member) tracks(o gitops.Object) bool {
+// tracks says whether an object with these labels and annotations carries this Application's mark.
+func (m *member) tracks(labels, annotations map[string]string) bool {
 	t := m.app.Tracking
 	if len(t.Labels) > 0 {
-		labels := o.Labels()
 		all := true
 		for k, v := range t.Labels {
 			all = all && labels[k] == v
@@ -111,7 +110,7 @@ func (m *member) tracks(o gitops.Object) bool {
 	if t.Annotation == "" {
 		return false
 	}
-	app, _, ok := strings.Cut(o.Annotations()[t.Annotation], ":")
+	app, _, ok := strings.Cut(annotations[t.Annotation], ":")
 	return ok && app == m.app.Name
 }
 

@@ -21,7 +21,6 @@ type judge struct {
 	target   Target
 	comparer *compare.Comparer
 	snapshot *live.Snapshot
-	live     map[gitops.ObjectID]*gitops.Object
 	// declaredBy counts the members that declare an object, so that what one Application holds is no
 	// orphan of another.
 	declaredBy map[gitops.ObjectID]int
@@ -53,7 +52,7 @@ func (j *judge) member(m *member) detect.Scan {
 	for i := range m.declared {
 		declared := &m.declared[i]
 		out.Objects++
-		if unread, ok := j.snapshot.Why(declared.ID); ok && !unread.NotServed && j.live[declared.ID] == nil {
+		if unread, ok := j.snapshot.Why(declared.ID); ok && !unread.NotServed && !j.snapshot.Objects.Has(declared.ID) {
 			u := j.unknown(m, declared.Object, unreadText(unread))
 			u.ByChoice = unread.ByChoice
 			out.Unknown = append(out.Unknown, u)
@@ -71,6 +70,15 @@ func (j *judge) member(m *member) detect.Scan {
 	return out
 }
 
+// live unpacks a live object; nil when there is none.
+func (j *judge) live(id gitops.ObjectID) *gitops.Object {
+	o, found := j.snapshot.Objects.Get(id)
+	if !found {
+		return nil
+	}
+	return &o
+}
+
 // problem turns a fault of the sources into unknown objects; a repeated key, which still renders, becomes a
 // finding about its object.
 func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
@@ -84,7 +92,7 @@ func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
 	f := j.finding(m, detect.ObjectRef{}, detect.Both)
 	for _, d := range m.declared {
 		if d.ID == p.Object {
-			f.Object, f.Declared, f.Live = detect.Ref(d.Object), &d, j.live[d.ID]
+			f.Object, f.Declared, f.Live = detect.Ref(d.Object), &d, j.live(d.ID)
 		}
 	}
 	f.ObjectLevel, f.Drift, f.Cause = true, true, detect.CauseNone
@@ -95,7 +103,7 @@ func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
 
 // object judges a declared object.
 func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.Scan) (detect.Finding, bool) {
-	live := j.live[declared.ID]
+	live := j.live(declared.ID)
 	subject := classify.Subject{App: m.app, Declared: declared, Live: live, History: m.earlier(declared.ID), Ignore: m.ignore()}
 	if live == nil {
 		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
@@ -207,18 +215,13 @@ func (j *judge) extras(m *member) []*gitops.Object {
 	}
 	seen := map[gitops.ObjectID]bool{}
 	var out []*gitops.Object
-	take := func(o *gitops.Object) {
-		if o != nil && !seen[o.ID] && j.declaredBy[o.ID] == 0 {
-			seen[o.ID] = true
-			out = append(out, o)
+	for _, id := range slices.Concat(m.app.Inventory, m.tracked) {
+		if seen[id] || j.declaredBy[id] > 0 {
+			continue
 		}
-	}
-	for _, id := range m.app.Inventory {
-		take(j.live[id])
-	}
-	for _, o := range j.live {
-		if m.tracks(*o) {
-			take(o)
+		seen[id] = true
+		if o := j.live(id); o != nil {
+			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b *gitops.Object) int { return a.ID.Compare(b.ID) })

@@ -34,6 +34,8 @@ type member struct {
 	policy     *policy.Policy
 	// facts are the cluster's, with what this member's policy adds.
 	facts *classify.Facts
+	// tracked are the live objects that carry the Application's mark, in order.
+	tracked []gitops.ObjectID
 	// reason says why the member is unknown (declared is nil), or what limits it.
 	reason string
 	past   func() []map[gitops.ObjectID]gitops.Object

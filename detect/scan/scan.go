@@ -14,6 +14,7 @@ import (
 	"holdfast/detect/live"
 	"holdfast/gitops"
 	"holdfast/gitops/flux"
+	"holdfast/gitops/packed"
 )
 
 // Run scans every target. What cannot be read or rendered becomes part of the answer: an Application in
@@ -65,9 +66,10 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	for _, err := range bad {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 	}
-	facts := classify.NewFacts(snapshot.Objects, in.Rules)
+	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
 	facts.Sensitive = in.Assessor.Sensitive
+	survey(snapshot.Objects, facts, members)
 	for _, m := range members {
 		m.know(facts)
 	}
@@ -75,7 +77,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
 		in: in, target: target, comparer: compare.New(schemas, in.SecretKey),
-		snapshot: snapshot, live: index(snapshot.Objects),
+		snapshot: snapshot,
 	}
 	judge.claims(members)
 	results := make([]detect.Scan, len(members))
@@ -86,7 +88,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	group.Wait()
 	for i, r := range results {
 		if snapshot.Cluster == "" {
-			members[i].undumped(r.Findings, snapshot.Objects)
+			members[i].undumped(r.Findings, snapshot.Objects.IDs())
 		}
 		out.Applications = append(out.Applications, detect.AssessedApplication{
 			Application: members[i].app, State: members[i].state(), Reason: members[i].reason, Declared: members[i].declared,
@@ -103,7 +105,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []flux.Problem) {
 	var apps []gitops.Application
 	var problems []flux.Problem
-	apps, problems = flux.Decode(target.Name, engines.Objects)
+	apps, problems = flux.Decode(target.Name, slices.Collect(engines.Objects.Where(readByFlux)))
 	if target.OnlyGiven {
 		problems = nil
 		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
@@ -123,6 +125,25 @@ func applications(target Target, engines *live.Snapshot) ([]gitops.Application, 
 		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
 	})
 	return apps, problems
+}
+
+// readByFlux says whether decoding Kustomizations may look at an object: engine objects, and the ConfigMaps
+// and Secrets that variables come from.
+func readByFlux(id gitops.ObjectID) bool {
+	return strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
+}
+
+// survey looks at every live object once: for what it says about others, and for whose mark it carries.
+func survey(objects *packed.Set, facts *classify.Facts, members []*member) {
+	for o := range objects.All() {
+		facts.Add(o)
+		labels, annotations := o.Labels(), o.Annotations()
+		for _, m := range members {
+			if m.tracks(labels, annotations) {
+				m.tracked = append(m.tracked, o.ID)
+			}
+		}
+	}
 }
 
 func sameApplication(a, b gitops.Application) bool {
@@ -174,12 +195,12 @@ func wanted(members []*member) live.Wanted {
 
 // undumped notes the kinds of missing objects of which a dump has no object at all: they may just not have
 // been dumped.
-func (m *member) undumped(findings []detect.Finding, objects []gitops.Object) {
+func (m *member) undumped(findings []detect.Finding, dumped []gitops.ObjectID) {
 	var kinds []string
 	for _, f := range findings {
 		kind := f.Object.ID().GroupKind()
 		if f.Presence == detect.GitOnly && !slices.Contains(kinds, kind.Kind) &&
-			!slices.ContainsFunc(objects, func(o gitops.Object) bool { return o.ID.GroupKind() == kind }) {
+			!slices.ContainsFunc(dumped, func(id gitops.ObjectID) bool { return id.GroupKind() == kind }) {
 			kinds = append(kinds, kind.Kind)
 		}
 	}
@@ -187,14 +208,6 @@ func (m *member) undumped(findings []detect.Finding, objects []gitops.Object) {
 		slices.Sort(kinds)
 		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + "the dump holds no " + strings.Join(kinds, ", ") + ": they count as missing, unless they were not dumped"
 	}
-}
-
-func index(objects []gitops.Object) map[gitops.ObjectID]*gitops.Object {
-	out := make(map[gitops.ObjectID]*gitops.Object, len(objects))
-	for i := range objects {
-		out[objects[i].ID] = &objects[i]
-	}
-	return out
 }
 
 func (in Input) progress(format string, args ...any) {
