@@ -100,7 +100,7 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 		}
 		p.Files = append(p.Files, file)
 	}
-	after := "The engine applies the merge commit and finds the cluster as Git now says: nothing is restarted or changed."
+	after := "The engine applies the merge commit and finds the values that Git now declares."
 	if g.app.Engine == gitops.Flux && !g.app.Suspended && g.app.Interval > 0 {
 		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, interval(g.app.Interval))
 	}

@@ -72,7 +72,7 @@ func shopWants() []wantField {
 		manual("Deployment/api", "spec.template.spec.containers[name=api].image", "high", detect.Revert),
 		manual("Deployment/api", "spec.template.spec.containers[name=api].env[name=CACHE_TTL]", "medium", detect.Revert),
 		{"Deployment/api", "spec.template.spec.containers[name=api].env[name=REGION]", detect.CauseManual, true, alice, detect.ByAudit, "medium", detect.Revert},
-		manual("Deployment/worker", "spec.template.spec.containers[name=worker].resources.limits.memory", "medium", detect.Revert),
+		manual("Deployment/worker", "spec.template.spec.containers[name=worker].resources.limits.memory", "low", detect.Revert),
 		{"Deployment/worker", "spec.template.spec.containers[name=worker].args", detect.CauseManual, true, alice, detect.ByAudit, "medium", detect.Revert},
 		manual("Deployment/media", "spec.template.spec.hostNetwork", "critical", detect.AsIssue),
 		{"Deployment/quiet", "spec.template.spec.containers[name=quiet].env[name=LEVEL].value", detect.CauseUnknown, true, alice, detect.ByAudit, "medium", detect.AsIssue},
