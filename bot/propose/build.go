@@ -199,6 +199,11 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 	request := codify.Request{
 		Tree: g.source.Tree, Fleet: g.in.Fleet(g.source.Tree, g.source.Repo), Render: g.in.Render, Schemas: g.in.Schemas,
 	}
+	held, err := g.in.Policy(g.app, g.source.Tree)
+	if err != nil {
+		return request, nil, err
+	}
+	request.Forbidden, request.AllowKind = held.ForbidsFile, held.AllowsKind
 	head, err := g.in.Render(ctx, g.source.Tree, g.app)
 	if err != nil {
 		for _, f := range wanted {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/detect"
+	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/codify"
 	"holdfast/gitops/typed"
@@ -35,6 +36,9 @@ type Input struct {
 	// Fleet gives every Application that may read a tree: those of clusters and those in the tree itself.
 	Fleet   func(tree gitops.Tree, repo string) []gitops.Application
 	Schemas *typed.Schemas
+	// Policy gives the policy that holds for an Application, read from the head of the base branch: what
+	// codify must not write, whatever the disposition.
+	Policy func(app gitops.Application, tree gitops.Tree) (*policy.Policy, error)
 	// Override replaces policy's disposition of every drift; empty keeps it.
 	Override detect.Disposition
 	// Threads are the bot's own on the forge, which tell what earlier runs saw and proposed. May be empty.

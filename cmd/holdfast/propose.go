@@ -10,6 +10,7 @@ import (
 	"holdfast/bot"
 	"holdfast/bot/propose"
 	"holdfast/detect"
+	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/folder"
 )
@@ -76,7 +77,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 		}
 	}
 	proposals, skipped, err := propose.Build(ctx, propose.Input{
-		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas,
+		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
 		Override: override, Now: x.input.Now,
 	})
 	if err != nil {
@@ -128,4 +129,10 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 	}
 	out.Tree, err = opened.Tree(out.BaseCommit)
 	return out, err
+}
+
+// policyAt gives the policy of an Application whatever its cluster's tier: what codify must not write does not
+// depend on it.
+func (x *session) policyAt(app gitops.Application, tree gitops.Tree) (*policy.Policy, error) {
+	return x.input.Policy(app, detect.Production, tree)
 }

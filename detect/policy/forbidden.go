@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // forbiddenKind is a kind that codify does not write, or some of its fields.
@@ -54,7 +55,7 @@ func (p *Policy) withoutForbiddenCodify(s subject, d *detect.Decision) {
 	i := slices.IndexFunc(forbiddenKinds(), func(f forbiddenKind) bool {
 		return anyKind([]string{f.kind}, gk) && f.concerns(s)
 	})
-	if i < 0 || p.allowed(func(c CodifyFloor) bool { return anyKind(c.Kinds, gk) }) {
+	if i < 0 || p.AllowsKind(gk) {
 		return
 	}
 	note := fmt.Sprintf("codify of %s is not allowed: %s; the server's floor may allow it by name (floor.codify.kinds)",
@@ -117,4 +118,9 @@ func ciFiles() []string {
 		".drone.yml", ".drone.yaml", ".woodpecker.yml", ".woodpecker.yaml", "bitbucket-pipelines.yml", "cloudbuild.yaml",
 		"buildspec.yml", ".pre-commit-config.yaml", "atlantis.yaml", "renovate.json", ".renovaterc",
 	}
+}
+
+// AllowsKind says whether every floor allows codify to write a kind that it otherwise must not.
+func (p *Policy) AllowsKind(kind gitops.GroupKind) bool {
+	return p.allowed(func(c CodifyFloor) bool { return anyKind(c.Kinds, kind) })
 }
