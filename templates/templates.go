@@ -29,7 +29,7 @@ func CommitMessage(v Commit) (string, error) { return render("commit.tmpl", v) }
 
 func render(name string, view any) (string, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"code": Code, "cell": Cell, "fence": fence, "title": title, "short": short,
+		"code": Code, "cell": Cell, "fence": fence, "line": Printable, "prose": Prose, "short": short, "title": title,
 	}).ParseFS(files, name, "parts.tmpl")
 	if err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
@@ -38,17 +38,25 @@ func render(name string, view any) (string, error) {
 	if err := t.Execute(&out, view); err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
 	}
-	return tidy(out.String()), nil
+	return tidy(withoutComments(out.String())), nil
 }
+
+// withoutComments opens up HTML comments: only Holdfast's own marks, which are put behind the text, may look
+// like them.
+func withoutComments(text string) string { return strings.ReplaceAll(text, "<!--", "<! --") }
 
 // tidy leaves one blank line at most between blocks, and one line break at the end.
 func tidy(text string) string {
 	var out []string
-	fenced, blank := false, true
+	fence, blank := "", true
 	for _, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, "```") {
-			fenced = !fenced
+		switch {
+		case fence == "" && strings.HasPrefix(line, "```"):
+			fence = line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		case line == fence:
+			fence = ""
 		}
+		fenced := fence != ""
 		if !fenced {
 			line = strings.TrimRight(line, " ")
 		}
@@ -67,7 +75,7 @@ func Code(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = strings.NewReplacer("\r", "", "\n", "⏎").Replace(text)
+	text = Printable(text)
 	ticks := strings.Repeat("`", longestRun(text)+1)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
 		text = " " + text + " "
@@ -89,7 +97,7 @@ func Cell(text string) string {
 // fence gives text in a fenced block that it cannot close.
 func fence(language, text string) string {
 	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
-	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks
+	return ticks + language + "\n" + strings.TrimRight(Lines(text), "\n") + "\n" + ticks
 }
 
 func longestRun(text string) int {
@@ -117,9 +125,13 @@ func short(hash string) string {
 	return hash
 }
 
+// spare is the room that Cut leaves for what publishing adds to a body later, such as that the engine undid
+// the drift.
+const spare = 512
+
 // Cut shortens a body to what forges take, at a line, with a pointer to the whole; tail is kept.
 func Cut(body, hint, tail string) string {
-	room := MaxBody - utf8.RuneCountInString(tail) - utf8.RuneCountInString(hint) - 100
+	room := MaxBody - utf8.RuneCountInString(tail) - utf8.RuneCountInString(hint) - spare
 	if utf8.RuneCountInString(body) <= room {
 		return body + tail
 	}
@@ -127,8 +139,25 @@ func Cut(body, hint, tail string) string {
 	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
 		cut = cut[:i+1]
 	}
-	if strings.Count(cut, "\n```")%2 == 1 {
-		cut += "```\n"
+	return cut + closing(cut) + "\n_Cut here: " + hint + "_\n" + tail
+}
+
+// closing gives the lines that close the fence or the folded part in which text ends.
+func closing(text string) string {
+	fence, folded := "", 0
+	for _, line := range strings.Split(text, "\n") {
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && line == fence:
+			fence = ""
+		case fence == "":
+			folded += strings.Count(line, "<details>") - strings.Count(line, "</details>")
+		}
 	}
-	return cut + "\n_Cut here: " + hint + "_\n" + tail
+	if fence != "" {
+		fence += "\n"
+	}
+	return fence + strings.Repeat("\n</details>\n", max(folded, 0))
 }

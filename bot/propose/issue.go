@@ -89,10 +89,10 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 	}
 	if len(same) == 1 {
 		p.Key = bot.Key(f.Cluster+"/"+f.Application, f.Object.ID().String(), string(bot.AsIssue))
-		p.Title = fmt.Sprintf("Drift: %s on %s", object, f.Cluster)
+		p.Title = templates.Title(fmt.Sprintf("Drift: %s on %s", object, f.Cluster))
 	} else {
 		p.Key = bot.Key(RootScope, rootCause(f), string(bot.AsIssue))
-		p.Title = fmt.Sprintf("Drift: %s on %d clusters", object, len(same))
+		p.Title = templates.Title(fmt.Sprintf("Drift: %s on %d clusters", object, len(same)))
 	}
 	slices.Sort(prints)
 	body, err := templates.IssueBody(view)

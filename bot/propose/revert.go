@@ -153,7 +153,7 @@ func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, er
 	}
 	p := g.start(detect.Revert, key, due)
 	p.Files = []bot.FileChange{file}
-	p.Title = fmt.Sprintf("Revert %s of %s on %s to Git", count(due, detect.Revert), g.app.Name, g.app.Cluster)
+	p.Title = templates.Title(fmt.Sprintf("Revert %s of %s on %s to Git", count(due, detect.Revert), g.app.Name, g.app.Cluster))
 	p.Proof = &gitops.Proof{Complete: true}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),

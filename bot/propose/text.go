@@ -90,7 +90,7 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 		}
 	}
 	p := g.start(detect.Codify, g.codifyKey(), used)
-	p.Title = fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), g.app.Name, g.app.Cluster)
+	p.Title = templates.Title(fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), g.app.Name, g.app.Cluster))
 	proof := answer.Proof
 	p.Proof = &proof
 	for _, e := range answer.Edits {
@@ -123,7 +123,7 @@ func unplaced(findings []detect.Finding, skipped []Skipped) []templates.Change {
 
 // fileChange adds the unified diff that git apply takes.
 func fileChange(e gitops.Edit) (bot.FileChange, error) {
-	before, after := "a/"+e.Path, "b/"+e.Path
+	before, after := quoted("a/"+e.Path), quoted("b/"+e.Path)
 	if e.Before == nil {
 		before = "/dev/null"
 	}
@@ -134,7 +134,7 @@ func fileChange(e gitops.Edit) (bot.FileChange, error) {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "diff ") {
 		text = rest
 	}
-	header := fmt.Sprintf("diff --git a/%s b/%s\n", e.Path, e.Path)
+	header := fmt.Sprintf("diff --git %s %s\n", quoted("a/"+e.Path), quoted("b/"+e.Path))
 	switch {
 	case e.Before == nil:
 		header += "new file mode 100644\n"
@@ -142,6 +142,30 @@ func fileChange(e gitops.Edit) (bot.FileChange, error) {
 		header += "deleted file mode 100644\n"
 	}
 	return bot.FileChange{Edit: e, Diff: header + text}, nil
+}
+
+// quoted gives a file's name as git prints it in a patch: in quotes, with C's escapes, where it holds
+// quotes, backslashes or control characters.
+func quoted(name string) string {
+	special := func(c byte) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' }
+	var out strings.Builder
+	found := false
+	for i := range len(name) {
+		c := name[i]
+		switch short := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c); {
+		case short >= 0:
+			out.WriteString(`\` + string(`abtnvfr"\`[short]))
+		case special(c):
+			fmt.Fprintf(&out, `\%03o`, c)
+		default:
+			out.WriteByte(c)
+		}
+		found = found || special(c)
+	}
+	if !found {
+		return name
+	}
+	return `"` + out.String() + `"`
 }
 
 // changesOf gives the rows of a table of changes. With an empty disposition, every drift is in it.
@@ -316,6 +340,9 @@ func name(r detect.ObjectRef) string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
+// maxSlug bounds the readable part of a branch name: a file system holds 255 bytes, "refs" and locks included.
+const maxSlug = 100
+
 // slug keeps what a branch name may hold.
 func slug(text string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
@@ -326,7 +353,7 @@ func slug(text string) string {
 			return r + 'a' - 'A'
 		}
 		return '-'
-	}, text), "-")
+	}, text[:min(maxSlug, len(text))]), "-")
 }
 
 // interval prints a duration without its zero parts: 10m, 1h.
