@@ -37,7 +37,7 @@ func recorded(t *testing.T) map[gitops.ObjectID]gitops.Object {
 		t.Errorf("notes: %q", snapshot.Notes)
 	}
 	objects := map[gitops.ObjectID]gitops.Object{}
-	for _, o := range snapshot.Objects {
+	for o := range snapshot.Objects.All() {
 		objects[o.ID] = o
 	}
 	return objects
