@@ -18,11 +18,12 @@ type Record struct {
 	FirstSeen time.Time
 	// CloseAfterHeal says that policy closes the thread once the engine undid its drift.
 	CloseAfterHeal bool
-	// Findings are the fingerprints of what the thread is about, by the findings' IDs.
-	Findings map[string]string
+	// About are fingerprints of what the thread is about, by short names in hex: findings by their IDs, and
+	// single fields by names of their own.
+	About map[string]string
 }
 
-// maxRecorded bounds the findings that a record lists, since a body has its limit: with more, none is.
+// maxRecorded bounds what a record lists, since a body has its limit: with more, nothing is.
 const maxRecorded = 300
 
 // String gives the comment, on one line. Values are plain words, so the comment cannot be broken out of.
@@ -37,12 +38,12 @@ func (r Record) String() string {
 	if r.CloseAfterHeal {
 		out += " heal=close"
 	}
-	if n := len(r.Findings); n > 0 && n <= maxRecorded {
+	if n := len(r.About); n > 0 && n <= maxRecorded {
 		var list []string
-		for _, id := range slices.Sorted(maps.Keys(r.Findings)) {
-			list = append(list, id+"-"+r.Findings[id])
+		for _, id := range slices.Sorted(maps.Keys(r.About)) {
+			list = append(list, id+"-"+r.About[id])
 		}
-		out += " findings=" + strings.Join(list, ",")
+		out += " about=" + strings.Join(list, ",")
 	}
 	return out + " -->"
 }
@@ -65,11 +66,11 @@ func ParseRecord(body string) Record {
 			}
 		case "heal":
 			r.CloseAfterHeal = value == "close"
-		case "findings":
-			r.Findings = map[string]string{}
+		case "about":
+			r.About = map[string]string{}
 			for _, one := range strings.Split(value, ",") {
 				id, fingerprint, _ := strings.Cut(one, "-")
-				r.Findings[id] = fingerprint
+				r.About[id] = fingerprint
 			}
 		}
 	}

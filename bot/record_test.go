@@ -11,8 +11,8 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []Record{
 		{},
 		{Files: "ab12"},
-		{FirstSeen: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), Findings: map[string]string{"0a": "1b"}},
-		{Files: "ab12", CloseAfterHeal: true, Findings: map[string]string{"0a": "1b", "0c": "1d"}},
+		{FirstSeen: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), About: map[string]string{"0a": "1b"}},
+		{Files: "ab12", CloseAfterHeal: true, About: map[string]string{"0a": "1b", "0c": "1d"}},
 	} {
 		body := "text <!-- holdfast record files=ffff -->\n" + r.String() + "\n" + Marker("aa", "bb") + "\n"
 		if diff := cmp.Diff(r, ParseRecord(body)); diff != "" {

@@ -100,7 +100,7 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 		return p, err
 	}
 	p.Hash = bot.Hash(append([]string{p.Key, string(f.Disposition), p.Risk.String(), view.Codify, view.Revert}, prints...)...)
-	record := bot.Record{FirstSeen: f.FirstSeen, Findings: fingerprints(same)}
+	record := bot.Record{FirstSeen: f.FirstSeen, About: fingerprints(same)}
 	p.Body = templates.Cut(body, "`holdfast scan -o json` has the whole finding "+f.ID, record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	return p, nil
 }

@@ -1,7 +1,9 @@
 package propose
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -19,7 +21,7 @@ func remembered(in Input) []detect.Finding {
 		}
 		record := bot.ParseRecord(t.Body)
 		for i := range out {
-			if _, known := record.Findings[out[i].ID]; known && !record.FirstSeen.IsZero() && record.FirstSeen.Before(out[i].FirstSeen) {
+			if _, known := record.About[out[i].ID]; known && !record.FirstSeen.IsZero() && record.FirstSeen.Before(out[i].FirstSeen) {
 				out[i].FirstSeen = record.FirstSeen
 			}
 		}
@@ -31,11 +33,11 @@ func remembered(in Input) []detect.Finding {
 // recorded values are kept for a person to decide about, and the next key is taken.
 func (g group) codifyKey() string {
 	for n := 1; ; n++ {
-		about := "codify"
+		name := "codify"
 		if n > 1 {
-			about += " " + strconv.Itoa(n)
+			name += " " + strconv.Itoa(n)
 		}
-		key := bot.Key(g.scope(), about, string(bot.AsPullRequest))
+		key := bot.Key(g.scope(), name, string(bot.AsPullRequest))
 		if !g.undone(key) {
 			return key
 		}
@@ -48,15 +50,50 @@ func (g group) undone(key string) bool {
 		if !ok || known != key || t.State != bot.Open {
 			continue
 		}
-		record := bot.ParseRecord(t.Body)
-		return len(record.Findings) > 0 && !slices.ContainsFunc(g.drifts, func(f detect.Finding) bool {
-			_, about := record.Findings[f.ID]
-			return about
-		})
+		before := bot.ParseRecord(t.Body).About
+		for name := range about(g.drifts, "") {
+			if _, still := before[name]; still {
+				return false
+			}
+		}
+		return len(before) > 0
 	}
 	return false
 }
 
+// about gives what a thread remembers of findings, as bot.Record.About has it: object-level drift by the
+// finding's ID, the fields with a disposition one by one, by names of their own. An empty disposition takes
+// every drift.
+func about(findings []detect.Finding, d detect.Disposition) map[string]string {
+	out := map[string]string{}
+	for _, f := range findings {
+		if len(f.Fields) == 0 {
+			out[f.ID] = f.Fingerprint
+		}
+		for _, field := range f.Fields {
+			if !field.Drift || d != "" && field.Disposition != d {
+				continue
+			}
+			change, _ := json.Marshal([]any{field.Git, field.Live})
+			print := string(change)
+			if field.Masked { // the values are placeholders; the finding's fingerprint tells one change from another
+				print = f.Fingerprint
+			}
+			out[bot.Hash(f.ID, field.Path.String())[:12]] = bot.Hash(print)[:12]
+		}
+	}
+	return out
+}
+
+// Drifting gives all that drifts in a scan, named as in bot.Record.About.
+func Drifting(s detect.Scan) map[string]string {
+	drifts := slices.DeleteFunc(slices.Clone(s.Findings), func(f detect.Finding) bool { return !f.Drift })
+	out := about(drifts, "")
+	maps.Copy(out, fingerprints(drifts))
+	return out
+}
+
+// fingerprints are those of whole findings, by their IDs.
 func fingerprints(findings []detect.Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range findings {

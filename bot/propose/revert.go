@@ -94,7 +94,7 @@ func (g group) undoable(due []detect.Finding, plans map[string]plan) ([]detect.F
 // applied is a new decision, with a record of its own; until the engine has applied the merge there is
 // nothing to decide, and applied is false.
 func (g group) recordID(due []detect.Finding) (id string, applied bool) {
-	prints := slices.Sorted(maps.Values(fingerprints(due)))
+	prints := slices.Sorted(maps.Values(about(due, detect.Revert)))
 	for n := 1; ; n++ {
 		id = bot.Hash(append([]string{g.scope(), strconv.Itoa(n)}, prints...)...)[:12]
 		if _, there := g.source.Tree.File(recordPath(id)); !there {
@@ -139,6 +139,11 @@ func latest(f detect.Finding) time.Time {
 func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, error) {
 	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
 	changes := changesOf(due, detect.Revert)
+	then := fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field.", g.app.Engine)
+	if !g.app.Ready && g.app.Message != "" {
+		then += fmt.Sprintf(" Its last apply failed, which the status of %s %s/%s tells more of: until that is mended, it may not apply this one either.",
+			g.app.Kind, g.app.Namespace, g.app.Name)
+	}
 	record, err := templates.RevertRecord(templates.Record{
 		ID: id, Application: g.app.Namespace + "/" + g.app.Name, Cluster: g.app.Cluster, Branch: g.source.Base,
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due), Remains: g.remains(due),
@@ -157,8 +162,7 @@ func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, er
 	p.Proof = &gitops.Proof{Complete: true}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),
-		AfterMerge: fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field. %s",
-			g.app.Engine, strings.Join(g.remains(due), " ")),
+		AfterMerge: strings.TrimSpace(then + " " + strings.Join(g.remains(due), " ")),
 	}, due)
 }
 

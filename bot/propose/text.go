@@ -41,7 +41,7 @@ func (g group) start(d detect.Disposition, key string, findings []detect.Finding
 
 // finish writes body, hash and commit message of a pull request about the findings in used.
 func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect.Finding) error {
-	prints := slices.Sorted(maps.Values(fingerprints(used)))
+	remembered := about(used, p.Disposition)
 	closes := closesAfterHeal(used, p.Disposition)
 	view.Disposition, view.Application, view.Cluster = string(p.Disposition), g.app.Namespace+"/"+g.app.Name, g.app.Cluster
 	view.Risk, view.Base, view.BaseCommit = p.Risk.String(), p.Base, p.BaseCommit
@@ -59,11 +59,11 @@ func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect
 	// the base commit and the rest of the text are left out, or a pull request that a person closed would
 	// come back with every commit to the base.
 	content := []string{p.Key, p.Risk.String()}
-	for _, c := range view.Changes {
-		content = append(content, c.Object, c.Path, c.Git, c.Live)
+	for _, name := range slices.Sorted(maps.Keys(remembered)) {
+		content = append(content, name, remembered[name])
 	}
-	p.Hash = bot.Hash(append(content, prints...)...)
-	record := bot.Record{Files: filesHash(p.Files), CloseAfterHeal: closes, Findings: fingerprints(used)}
+	p.Hash = bot.Hash(content...)
+	record := bot.Record{Files: filesHash(p.Files), CloseAfterHeal: closes, About: remembered}
 	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	p.Message, err = templates.CommitMessage(templates.Commit{
 		Subject: p.Title, Changes: view.Changes,

@@ -38,7 +38,7 @@ type Seen struct {
 	// Scopes are the scope marks (bot.ScopeMark) of the Applications that were assessed: a thread of any
 	// other scope is left alone, since nothing is known about its drift.
 	Scopes map[string]bool
-	// Drifts are the fingerprints of the findings that drift, by their IDs.
+	// Drifts are the fingerprints of all that drifts, named as in bot.Record.About.
 	Drifts map[string]string
 	// Revisions are the revisions that the engines have applied, by scope mark, for texts.
 	Revisions map[string]string
@@ -121,17 +121,17 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 // partlyUndone says whether now is what is left of before, whose other findings are gone: what a person did
 // not decide about yet is not taken out of a codify because the engine was faster.
 func (s Seen) partlyUndone(now, before bot.Record) bool {
-	if len(now.Findings) == 0 || len(now.Findings) >= len(before.Findings) {
+	if len(now.About) == 0 || len(now.About) >= len(before.About) {
 		return false
 	}
-	for id, fingerprint := range now.Findings {
-		if before.Findings[id] != fingerprint {
+	for id, fingerprint := range now.About {
+		if before.About[id] != fingerprint {
 			return false
 		}
 	}
-	for id := range before.Findings {
+	for id := range before.About {
 		_, still := s.Drifts[id]
-		if _, wanted := now.Findings[id]; still && !wanted {
+		if _, wanted := now.About[id]; still && !wanted {
 			return false
 		}
 	}
@@ -162,7 +162,7 @@ func (s Seen) gone(t bot.Thread, scope string) Action {
 // drifts says whether anything that a thread is about still drifts. A codify is about values: another value
 // of the same field is not its drift.
 func (s Seen) drifts(t bot.Thread, record bot.Record) bool {
-	for id, fingerprint := range record.Findings {
+	for id, fingerprint := range record.About {
 		now, still := s.Drifts[id]
 		if still && (now == fingerprint || !isCodify(t)) {
 			return true

@@ -23,6 +23,18 @@ func thread(kind bot.Kind, scope, hash string, number int, state bot.State, extr
 	return bot.Thread{Kind: kind, Number: number, State: state, Body: extra + p.Body, Labels: labels}
 }
 
+// recorded is a proposal that remembers something.
+func recorded(kind bot.Kind, hash string, r bot.Record) bot.Proposal {
+	p := proposal(kind, scope, hash)
+	p.Body = r.String() + "\n" + p.Body
+	return p
+}
+
+// held is the thread that a proposal became.
+func held(p bot.Proposal, number int, state bot.State, labels ...string) bot.Thread {
+	return bot.Thread{Kind: p.Kind, Number: number, State: state, Body: p.Body, Labels: labels}
+}
+
 func TestPlan(t *testing.T) {
 	const issue, pull = bot.AsIssue, bot.AsPullRequest
 	for _, c := range []struct {
@@ -48,11 +60,20 @@ func TestPlan(t *testing.T) {
 		{"it says so once", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, healedMark+"\n", "drift/codify")}, []Verb{Nothing}},
 		{"it is as before when the drift is back", []bot.Proposal{proposal(pull, scope, "aa")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, healedMark+"\n", "drift/codify")}, []Verb{Update}},
 		{"policy may close it instead", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, bot.Record{CloseAfterHeal: true}.String()+"\n", "drift/codify")}, []Verb{Close}},
+		{"a codify of which the engine undid a part keeps all of it", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "11"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Nothing}},
+		{"a codify whose other part drifts on to another answer is cut down", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "11"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
+		{"a codify with another value is updated", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "44"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
+		{"a pull request whose drift is still there is never said to be undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Nothing}},
+		{"a codify whose field has a third value now is undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}), 1, bot.Open, "drift/codify")}, []Verb{Healed}},
+		{"an issue whose drift another issue took over is closed", nil, []bot.Thread{held(recorded(issue, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open)}, []Verb{Close}},
+		{"the same content on files that changed is pushed anew", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Open)}, []Verb{Update}},
+		{"a closed one stays closed whatever becomes of its files", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Closed)}, []Verb{Nothing}},
+		{"the same drift after its merge, as a new record, opens a new one", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Merged)}, []Verb{Open}},
 		{"a revert whose drift is gone is closed", nil, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "", "drift/revert")}, []Verb{Close}},
 		{"of two threads with one key the open one counts", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 2, bot.Closed, ""), thread(issue, scope, "aa", 1, bot.Open, "")}, []Verb{Nothing}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Plan(c.wanted, c.threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}})
+			got := Plan(c.wanted, c.threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}, Drifts: map[string]string{"0a": "11", "0c": "33"}})
 			var verbs []string
 			for _, a := range got {
 				verbs = append(verbs, string(a.Verb))

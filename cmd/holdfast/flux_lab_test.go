@@ -263,15 +263,26 @@ func (s *fluxShop) merge(t *testing.T, thread bot.Thread) {
 	dir := s.clone(t)
 	git(t, dir, "merge", "--quiet", "--no-ff", "--message=Merge "+thread.Branch, "origin/"+thread.Branch)
 	git(t, dir, "push", "--quiet", "origin", "main")
+	s.set(t, thread, bot.Merged)
+}
+
+// close closes an open thread as a person does.
+func (s *fluxShop) close(t *testing.T, thread bot.Thread) {
+	t.Helper()
+	s.set(t, thread, bot.Closed)
+}
+
+func (s *fluxShop) set(t *testing.T, thread bot.Thread, state bot.State) {
+	t.Helper()
 	data, err := os.ReadFile(thread.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	merged := strings.Replace(string(data), "\nstate: open\n", "\nstate: merged\n", 1)
-	if merged == string(data) {
+	changed := strings.Replace(string(data), "\nstate: open\n", "\nstate: "+string(state)+"\n", 1)
+	if changed == string(data) {
 		t.Fatalf("%s is not open", thread.URL)
 	}
-	if err := os.WriteFile(thread.URL, []byte(merged), 0o600); err != nil {
+	if err := os.WriteFile(thread.URL, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

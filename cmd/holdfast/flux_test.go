@@ -142,3 +142,40 @@ func wantTitles(t *testing.T, threads []bot.Thread, want ...string) {
 		t.Errorf("threads:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestAHotfixAfterAnother: the first one is undone and waits for a person; the second does not take its place.
+func TestAHotfixAfterAnother(t *testing.T) {
+	s := newFluxShop(t, "twice", keepHotfixes)
+	s.alice(t, "scale", "deployment/web", "--replicas=5")
+	s.propose(t, 1)
+	s.heal(t)
+	s.propose(t, 0)
+	s.alice(t, "set", "image", "deployment/web", "web=registry.example.test/shop/web:2.4.1")
+	s.propose(t, 1)
+	pulls := s.threads(t, bot.AsPullRequest)
+	if len(pulls) != 2 {
+		t.Fatalf("%d pull requests, want one for each hotfix", len(pulls))
+	}
+	image, replicas := pulls[0], pulls[1]
+	if !strings.Contains(replicas.Body, "spec.replicas") || !strings.Contains(replicas.Body, "Undone by the engine") || replicas.State != bot.Open {
+		t.Errorf("the first hotfix is lost:\n%s", replicas.Body)
+	}
+	if strings.Contains(image.Body, "spec.replicas") || strings.Contains(image.Body, "Undone by the engine") || image.Branch == replicas.Branch {
+		t.Errorf("the second hotfix has something of the first:\n%s", image.Body)
+	}
+	s.still(t, 1)
+
+	// Bob wants the second one only: what he closed stays closed, whatever is committed meanwhile.
+	s.close(t, replicas)
+	s.git.Commit(t, fluxRepository, "main", "README", map[string]string{"README.md": "The shop, still.\n"})
+	s.follow(t)
+	s.alice(t, "scale", "deployment/web", "--replicas=5")
+	s.propose(t, 1)
+	s.heal(t)
+	s.propose(t, 0)
+	for _, pull := range s.threads(t, bot.AsPullRequest) {
+		if pull.Number == replicas.Number && pull.State != bot.Closed {
+			t.Errorf("pull request %d, which Bob closed, is %s", pull.Number, pull.State)
+		}
+	}
+}

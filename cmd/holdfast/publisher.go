@@ -163,7 +163,7 @@ func threadsOf(boards map[string]board) []bot.Thread {
 
 // seen sums up what the scan says about threads.
 func seen(result detect.Scan) publish.Seen {
-	out := publish.Seen{Scopes: map[string]bool{}, Drifts: map[string]string{}, Revisions: map[string]string{}}
+	out := publish.Seen{Scopes: map[string]bool{}, Drifts: propose.Drifting(result), Revisions: map[string]string{}}
 	all := true
 	for _, a := range result.Applications {
 		scope := bot.ScopeMark(propose.Scope(a.Application))
@@ -177,11 +177,6 @@ func seen(result detect.Scan) publish.Seen {
 		}
 	}
 	out.Scopes[bot.ScopeMark(propose.RootScope)] = all
-	for _, f := range result.Findings {
-		if f.Drift {
-			out.Drifts[f.ID] = f.Fingerprint
-		}
-	}
 	return out
 }
 

@@ -124,6 +124,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		return m
 	}
 	m.result, m.declared = result, result.Objects
+	m.reason = m.failing()
 	s.pending(ctx, m, env)
 	m.past = sync.OnceValue(func() []map[gitops.ObjectID]gitops.Object { return past(ctx, m, env) })
 	return m
@@ -196,10 +197,24 @@ func (s *sources) pending(ctx context.Context, m *member, env render.Env) {
 	}
 	result, err := renderAt(ctx, m, head, env)
 	if err != nil {
-		m.reason = fmt.Sprintf("the newest commit %.12s does not render: %v", head, err)
+		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + fmt.Sprintf("the newest commit %.12s does not render: %v", head, err)
 		return
 	}
 	m.head, m.headCommit = result.Objects, head
+}
+
+// failing says that the engine could not apply what it last tried to, and why. Its own correction may not
+// work meanwhile either.
+func (m *member) failing() string {
+	if m.app.Ready || m.app.Suspended || m.app.Message == "" {
+		return ""
+	}
+	const most = 300
+	message := []rune(strings.Join(strings.Fields(m.app.Message), " "))
+	if len(message) > most {
+		message = append(message[:most], []rune(" ...")...)
+	}
+	return fmt.Sprintf("its last apply failed, and what it applied before, %.12s, is compared: %s", m.app.Source.Applied, string(message))
 }
 
 func renderAt(ctx context.Context, m *member, commit string, env render.Env) (*render.Result, error) {

@@ -151,7 +151,10 @@ func (d *decoder) application(o gitops.Object) {
 		app.Ignore = append(app.Ignore, gitops.IgnoreRule{Paths: rule.Paths, Target: target(rule.Target)})
 	}
 	if ready := apimeta.FindStatusCondition(k.Status.Conditions, "Ready"); ready != nil {
-		app.Ready, app.Message = ready.Status == metav1.ConditionTrue, ready.Message
+		app.Ready = ready.Status == metav1.ConditionTrue
+		if ready.Status != metav1.ConditionUnknown { // else an apply is under way, which says nothing yet
+			app.Message = ready.Message
+		}
 	}
 	if k.Status.Inventory != nil {
 		app.Inventory = []gitops.ObjectID{}
