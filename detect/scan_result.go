@@ -26,7 +26,7 @@ type AssessedApplication struct {
 }
 
 // UnknownObject is an object that could not be judged, and why: an unread Secret, a forbidden list, a file
-// that does not parse.
+// that does not parse; without an object, a whole cluster that could not be read.
 type UnknownObject struct {
 	Cluster, Application string
 	Object               ObjectRef
@@ -41,6 +41,8 @@ type Scan struct {
 	Applications []AssessedApplication
 	Findings     []Finding
 	Unknown      []UnknownObject
+	// Notes are remarks about what was read, such as that a dump tells no writers.
+	Notes []string
 	// Objects counts the declared objects that were compared.
 	Objects int
 }

@@ -19,7 +19,7 @@ func Printable(text string) string { return visible(text, "⏎") }
 func Lines(text string) string { return visible(text, "\n") }
 
 func visible(text, lineBreak string) string {
-	if !strings.ContainsFunc(text, obeyed) && utf8.ValidString(text) {
+	if !strings.ContainsFunc(text, Obeyed) && utf8.ValidString(text) {
 		return text
 	}
 	var out strings.Builder
@@ -33,9 +33,9 @@ func visible(text, lineBreak string) string {
 		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
 		case r == '\t' && lineBreak == "\n":
 			out.WriteByte('\t')
-		case obeyed(r) && r < 0x80:
+		case Obeyed(r) && r < 0x80:
 			fmt.Fprintf(&out, `\x%02x`, r)
-		case obeyed(r):
+		case Obeyed(r):
 			fmt.Fprintf(&out, `\u%04x`, r)
 		default:
 			out.WriteRune(r)
@@ -45,9 +45,9 @@ func visible(text, lineBreak string) string {
 	return out.String()
 }
 
-// obeyed says whether a character steers what shows it: C0 and C1 controls, line and paragraph separators,
+// Obeyed says whether a character steers what shows it: C0 and C1 controls, line and paragraph separators,
 // marks and overrides of direction (Unicode Annex 9), zero-width characters and the byte order mark.
-func obeyed(r rune) bool {
+func Obeyed(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r < 0xa0, r == 0xad, r == 0x61c, r == 0xfeff:
 		return true

@@ -29,7 +29,7 @@ func (x *session) applications() ([]gitops.Application, error) {
 		clean := path.Clean(filepath.ToSlash(x.flags.path))
 		app := gitops.Application{
 			Name: path.Base(clean), Kind: folder.Kind, Engine: gitops.None, Ready: true,
-			Source: gitops.Source{Path: clean, Kind: "Git"}, Managers: engineManagers(),
+			Source: gitops.Source{Repo: x.sources.sole(), Path: clean, Kind: "Git"}, Managers: engineManagers(),
 			Render: gitops.Render{Detect: true},
 		}
 		if clean == "." {
@@ -52,7 +52,7 @@ func (x *session) applications() ([]gitops.Application, error) {
 		}
 		snapshot, err := live.Dump([]string{file})
 		if err != nil {
-			return nil, fmt.Errorf("--application %s: %w", file, err)
+			return nil, fmt.Errorf("--application: %w", err)
 		}
 		known := false
 		for o := range snapshot.Objects.All() {
@@ -60,9 +60,9 @@ func (x *session) applications() ([]gitops.Application, error) {
 				if snapshot.Objects.Len() > 1 {
 					return nil, fmt.Errorf("--application %s: a holdfast/v1 Application stands in a file of its own", file)
 				}
-				app, err := folder.Decode(data)
+				app, err := folder.Decode(file, data)
 				if err != nil {
-					return nil, fmt.Errorf("--application %s: %w", file, err)
+					return nil, fmt.Errorf("--application: %w", err)
 				}
 				out, known = append(out, app), true
 			}

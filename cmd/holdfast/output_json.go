@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"holdfast/detect"
+	"holdfast/templates"
 )
 
 // apiVersion is the version of every document that Holdfast prints or reads.
@@ -18,6 +22,7 @@ type scanJSON struct {
 	Applications []applicationJSON `json:"applications"`
 	Findings     []detect.Finding  `json:"findings"`
 	Unknown      []unknownJSON     `json:"unknown,omitempty"`
+	Notes        []string          `json:"notes,omitempty"`
 	Summary      summaryJSON       `json:"summary"`
 }
 
@@ -72,7 +77,7 @@ func summarize(s detect.Scan) summaryJSON {
 func writeScanJSON(w io.Writer, s detect.Scan) error {
 	doc := scanJSON{
 		APIVersion: apiVersion, Kind: "Scan", Time: s.Time.UTC(),
-		Applications: []applicationJSON{}, Findings: []detect.Finding{}, Summary: summarize(s),
+		Applications: []applicationJSON{}, Findings: []detect.Finding{}, Summary: summarize(s), Notes: s.Notes,
 	}
 	for _, a := range s.Applications {
 		app := a.Application
@@ -89,9 +94,28 @@ func writeScanJSON(w io.Writer, s detect.Scan) error {
 	return writeJSON(w, doc)
 }
 
+// writeJSON also escapes the characters that encoding/json leaves and a terminal obeys: they stand in strings
+// only, where an escape means the same.
 func writeJSON(w io.Writer, doc any) error {
-	encoder := json.NewEncoder(w)
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(doc)
+	if err := encoder.Encode(doc); err != nil {
+		return err
+	}
+	data := buffer.Bytes()
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		if r < 0x7f || !templates.Obeyed(r) {
+			at += size
+			continue
+		}
+		if _, err := fmt.Fprintf(w, `%s\u%04x`, data[:at], r); err != nil {
+			return err
+		}
+		data, at = data[at+size:], 0
+	}
+	_, err := w.Write(data)
+	return err
 }

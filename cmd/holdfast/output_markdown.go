@@ -43,7 +43,7 @@ func writeScanMarkdown(w io.Writer, s detect.Scan) error {
 		}
 		for _, row := range (table{now: s.Time}).rows(f) {
 			for i := range row {
-				if i == 1 || i == 2 || i == 3 || i == 4 {
+				if i >= 1 && i <= 4 || i == 6 {
 					row[i] = templates.Cell(row[i])
 				}
 			}
@@ -54,10 +54,11 @@ func writeScanMarkdown(w io.Writer, s detect.Scan) error {
 	plain := table{w: &rest, now: s.Time}
 	plain.applications(s)
 	plain.unknown(s)
+	plain.notes(s)
 	if rest.Len() > 0 {
 		b.WriteString("\n## Not assessed\n\n")
 		for _, line := range strings.Split(strings.TrimSpace(rest.String()), "\n") {
-			fmt.Fprintf(&b, "- %s\n", line)
+			fmt.Fprintf(&b, "- %s\n", templates.Prose(line))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

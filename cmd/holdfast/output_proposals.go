@@ -9,6 +9,7 @@ import (
 	"holdfast/bot/propose"
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/templates"
 )
 
 type proposalsJSON struct {
@@ -86,7 +87,7 @@ func writePatch(w io.Writer, proposals []bot.Proposal) error {
 }
 
 // writeProposals prints proposals as Markdown, for a terminal and for files alike.
-func writeProposals(w io.Writer, proposals []bot.Proposal, skipped []propose.Skipped) error {
+func writeProposals(w io.Writer, result detect.Scan, proposals []bot.Proposal, skipped []propose.Skipped) error {
 	for i, p := range proposals {
 		if i > 0 {
 			fmt.Fprint(w, "\n---\n\n")
@@ -100,14 +101,14 @@ func writeProposals(w io.Writer, proposals []bot.Proposal, skipped []propose.Ski
 		fmt.Fprintf(w, "Labels: %s\n\n%s", strings.Join(p.Labels, ", "), p.Body)
 	}
 	if len(proposals) == 0 {
-		fmt.Fprintln(w, "Nothing to propose: no drift.")
+		fmt.Fprintf(w, "Nothing to propose: %s.\n", noDrift(result))
 	}
 	for _, s := range skipped {
 		path := s.Path
 		if path == "" {
 			path = "whole object"
 		}
-		fmt.Fprintf(w, "\nnot placed: finding %s, %s: %s\n", s.Finding, path, s.Reason)
+		fmt.Fprintf(w, "\nnot placed: finding %s, %s: %s\n", s.Finding, templates.Printable(path), oneLine(s.Reason))
 	}
 	return nil
 }

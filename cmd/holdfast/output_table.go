@@ -12,12 +12,15 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/templates"
 )
 
-// The widest that a path and a value may get in the table; the JSON has them whole.
+// The widest that cells may get in the table; the JSON has all of it whole.
 const (
-	maxPath  = 56
-	maxValue = 28
+	maxPath   = 56
+	maxValue  = 28
+	maxObject = 100
+	maxWriter = 48
 )
 
 // table prints a scan for a person: drift first, worst first, then what could not be judged, then a summary.
@@ -39,12 +42,13 @@ func (t table) scan(s detect.Scan) {
 	}
 	t.applications(s)
 	t.unknown(s)
+	t.notes(s)
 	t.summary(s)
 }
 
 // rows gives one row a field, explained differences only with all.
 func (t table) rows(f detect.Finding) [][]string {
-	object := f.Object.Kind + " " + strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/")
+	object := clip(templates.Printable(objectName(f.Object)), maxObject)
 	if f.Presence != detect.Both || f.ObjectLevel {
 		if !f.Drift && !t.all {
 			return nil
@@ -58,7 +62,7 @@ func (t table) rows(f detect.Finding) [][]string {
 			continue
 		}
 		rows = append(rows, []string{
-			field.Risk.String(), object, clip(shortPath(field.Path), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
+			field.Risk.String(), object, clip(templates.Printable(shortPath(field.Path)), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
 			string(field.Cause), t.writer(field.Writer), string(field.Disposition),
 		})
 		object = "" // named once
@@ -85,6 +89,7 @@ func (t table) writer(w *detect.Writer) string {
 	if who == "" {
 		who = w.Manager
 	}
+	who = clip(templates.Printable(who), maxWriter)
 	if who == "" {
 		return string(w.Confidence)
 	}
@@ -96,14 +101,14 @@ func (t table) writer(w *detect.Writer) string {
 
 func (t table) applications(s detect.Scan) {
 	for _, a := range s.Applications {
-		name := a.Application.ID()
+		name := templates.Printable(a.Application.ID())
 		switch {
 		case a.State == detect.Unknown:
-			fmt.Fprintf(t.w, "%s %s could not be assessed: %s\n", t.paint(detect.High, "unknown"), name, a.Reason)
+			fmt.Fprintf(t.w, "%s %s could not be assessed: %s\n", t.paint(detect.High, "unknown"), name, oneLine(a.Reason))
 		case a.Application.Suspended:
 			fmt.Fprintf(t.w, "%s %s is suspended: %s does not correct it\n", t.paint(detect.Medium, "suspended"), name, a.Application.Engine)
 		case a.Reason != "":
-			fmt.Fprintf(t.w, "note %s: %s\n", name, a.Reason)
+			fmt.Fprintf(t.w, "note %s: %s\n", name, oneLine(a.Reason))
 		}
 	}
 }
@@ -112,8 +117,7 @@ func (t table) applications(s detect.Scan) {
 func (t table) unknown(s detect.Scan) {
 	byReason := map[string][]string{}
 	for _, u := range s.Unknown {
-		name := strings.TrimSpace(u.Object.Kind + " " + strings.TrimPrefix(u.Object.Namespace+"/"+u.Object.Name, "/"))
-		byReason[u.Reason] = append(byReason[u.Reason], name)
+		byReason[u.Reason] = append(byReason[u.Reason], unknownName(u))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		names := slices.Compact(slices.Sorted(slices.Values(byReason[reason])))
@@ -121,7 +125,31 @@ func (t table) unknown(s detect.Scan) {
 		if len(names) > 3 {
 			text += fmt.Sprintf(" and %d more", len(names)-3)
 		}
-		fmt.Fprintf(t.w, "%s %s: %s\n", t.paint(detect.Medium, "unknown"), text, reason)
+		fmt.Fprintf(t.w, "%s %s: %s\n", t.paint(detect.Medium, "unknown"), oneLine(text), oneLine(reason))
+	}
+}
+
+// unknownName names an unknown object, else what it belongs to.
+func unknownName(u detect.UnknownObject) string {
+	switch {
+	case u.Object.Kind != "":
+		return objectName(u.Object)
+	case u.Application != "":
+		return "objects of " + u.Application
+	}
+	return "cluster " + u.Cluster
+}
+
+func objectName(r detect.ObjectRef) string {
+	return strings.TrimSpace(r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))
+}
+
+// oneLine prints a text, such as several errors in one, on a line.
+func oneLine(text string) string { return templates.Printable(strings.ReplaceAll(text, "\n", "; ")) }
+
+func (t table) notes(s detect.Scan) {
+	for _, note := range s.Notes {
+		fmt.Fprintf(t.w, "note: %s\n", oneLine(note))
 	}
 }
 
@@ -129,7 +157,7 @@ func (t table) summary(s detect.Scan) {
 	sum := summarize(s)
 	apps := plural(len(s.Applications), "application")
 	if sum.Drifted == 0 {
-		fmt.Fprintf(t.w, "%s in %s: no drift", plural(sum.Objects, "object"), apps)
+		fmt.Fprintf(t.w, "%s in %s: %s", plural(sum.Objects, "object"), apps, noDrift(s))
 	} else {
 		var risks []string
 		for r := detect.Critical; r >= detect.Low; r-- {
@@ -149,6 +177,14 @@ func (t table) summary(s detect.Scan) {
 		fmt.Fprintf(t.w, ", %d unknown", sum.Unknown)
 	}
 	fmt.Fprintln(t.w)
+}
+
+// noDrift says that nothing drifted, as far as can be told.
+func noDrift(s detect.Scan) string {
+	if incomplete(s) {
+		return "no drift in what could be assessed"
+	}
+	return "no drift"
 }
 
 // grid prints rows as aligned columns; widths count runes, colour comes after the padding.
@@ -196,7 +232,7 @@ func value(set bool, v any) string {
 		}
 		text = string(raw)
 	}
-	return clip(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\n", "⏎"), maxValue)
+	return clip(templates.Printable(text), maxValue)
 }
 
 // clip shortens in the middle, since both ends of a path or image tell things apart.

@@ -52,6 +52,9 @@ func recordScan(t *testing.T, file string) {
 
 func writeFile(t *testing.T, file, content string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

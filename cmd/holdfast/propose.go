@@ -70,6 +70,10 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 	if err != nil {
 		return err
 	}
+	told := table{w: x.streams.err, now: x.input.Now}
+	told.applications(result)
+	told.unknown(result)
+	told.notes(result)
 	var found map[string]board
 	if publisher != nil {
 		if found, err = publisher.boards(ctx, result); err != nil {
@@ -84,8 +88,8 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 		return err
 	}
 	if dryRun {
-		if err := x.writeProposals(proposals, skipped); err != nil {
-			return err
+		if err := x.writeProposals(result, proposals, skipped); err != nil {
+			return fmt.Errorf("writing the result: %w", err)
 		}
 		return scanExit(result)
 	}
@@ -95,7 +99,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 	return scanExit(result)
 }
 
-func (x *session) writeProposals(proposals []bot.Proposal, skipped []propose.Skipped) error {
+func (x *session) writeProposals(result detect.Scan, proposals []bot.Proposal, skipped []propose.Skipped) error {
 	switch x.flags.output {
 	case "json":
 		return writeProposalsJSON(x.out, proposals, skipped)
@@ -104,7 +108,7 @@ func (x *session) writeProposals(proposals []bot.Proposal, skipped []propose.Ski
 	case "patch":
 		return writePatch(x.out, proposals)
 	}
-	return writeProposals(x.out, proposals, skipped)
+	return writeProposals(x.out, result, proposals, skipped)
 }
 
 // proposalSource gives the repository behind an Application at the head of the branch its engine follows.

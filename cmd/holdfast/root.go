@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"holdfast/templates"
 )
 
 // exitError carries an exit code; with a nil err the command has already said all there is to say.
@@ -28,9 +30,14 @@ func (e exitError) Unwrap() error { return e.err }
 
 // run is the whole program but for the process: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams) int {
+	out := &checked{Writer: s.out}
+	s.out = out
 	root := newRootCommand(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil {
+		err = fmt.Errorf("writing the result: %w", out.err)
+	}
 	var exit exitError
 	switch {
 	case err == nil:
@@ -45,8 +52,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	return 2
 }
 
-// indent keeps the lines of a joined error below its first.
-func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+// indent keeps the lines of a joined error below its first. Errors quote names from outside, which a terminal
+// must not obey.
+func indent(text string) string { return strings.ReplaceAll(templates.Lines(text), "\n", "\n  ") }
 
 func newRootCommand(s streams) *cobra.Command {
 	root := &cobra.Command{
@@ -61,7 +69,6 @@ pull request or an issue. It reads clusters and never writes to them.`,
   holdfast policy show --tier regulated`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)

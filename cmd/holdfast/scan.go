@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,14 +42,16 @@ Exit code 0: no drift. 1: drift. 2: an error, or something that could not be ass
 				return err
 			}
 			result, err := session.scan(cmd.Context())
-			if err != nil && len(result.Applications) == 0 {
+			// Where nothing could be said, programs still get a whole document.
+			data := flags.output == "json" || flags.output == "yaml" || flags.output == "sarif"
+			if err != nil && (!data || cmd.Context().Err() != nil) {
 				return err
 			}
 			if err := writeScan(s, flags, result); err != nil {
 				return fmt.Errorf("writing the result: %w", err)
 			}
 			if err != nil {
-				return exitError{2, err}
+				return err
 			}
 			return scanExit(result)
 		},
@@ -62,7 +66,12 @@ func (x *session) scan(ctx context.Context) (detect.Scan, error) {
 		return detect.Scan{}, fmt.Errorf("no cluster to scan")
 	}
 	defer x.progress("")
-	return scan.Run(ctx, x.input)
+	result, err := scan.Run(ctx, x.input)
+	result.Notes = append(result.Notes, x.sources.unused(result.Applications)...)
+	if err == nil && len(result.Applications) == 0 && len(result.Unknown) == 0 {
+		err = errors.New("no Application was found: there is no Kustomization of Flux; describe a folder with --git and --path, or with --application")
+	}
+	return result, err
 }
 
 func writeScan(s streams, flags inputFlags, result detect.Scan) error {
@@ -83,24 +92,17 @@ func writeScan(s streams, flags inputFlags, result detect.Scan) error {
 // scanExit gives the exit code of CONTRACT: 2 when something could not be assessed, also beside drift, else
 // 1 when something drifted. What is left unread by choice does not count.
 func scanExit(result detect.Scan) error {
-	code := 0
-	for _, f := range result.Findings {
-		if f.Drift {
-			code = 1
-		}
+	switch {
+	case incomplete(result):
+		return exitError{code: 2}
+	case slices.ContainsFunc(result.Findings, func(f detect.Finding) bool { return f.Drift }):
+		return exitError{code: 1}
 	}
-	for _, a := range result.Applications {
-		if a.State == detect.Unknown {
-			code = 2
-		}
-	}
-	for _, u := range result.Unknown {
-		if !u.ByChoice {
-			code = 2
-		}
-	}
-	if code == 0 {
-		return nil
-	}
-	return exitError{code: code}
+	return nil
+}
+
+// incomplete says whether something could not be assessed that should have been.
+func incomplete(result detect.Scan) bool {
+	return slices.ContainsFunc(result.Applications, func(a detect.AssessedApplication) bool { return a.State == detect.Unknown }) ||
+		slices.ContainsFunc(result.Unknown, func(u detect.UnknownObject) bool { return !u.ByChoice })
 }

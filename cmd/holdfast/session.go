@@ -22,6 +22,7 @@ import (
 	"holdfast/gitops/flux"
 	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
+	"holdfast/templates"
 )
 
 // policyFile is where a repository keeps its policy unless the configuration says otherwise.
@@ -187,6 +188,11 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 	}
 	var targets []scan.Target
 	for _, c := range x.clusters() {
+		if c.Name == "" {
+			if c.Name, err = live.ContextName(c.Kubeconfig, c.Context); err != nil {
+				return nil, err
+			}
+		}
 		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{learn: x.learn, options: live.Options{
 			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, c.Secrets)),
 			UserAgent: "holdfast/" + version,
@@ -218,12 +224,15 @@ func (x *session) clusters() []config.Cluster {
 	if len(x.flags.contexts) == 0 && x.flags.kubeconfig == "" && len(x.config.Clusters) > 0 {
 		return x.config.Clusters
 	}
-	contexts := x.flags.contexts
+	contexts := slices.Clone(x.flags.contexts)
 	if len(contexts) == 0 {
 		contexts = []string{""}
 	}
 	var out []config.Cluster
-	for _, name := range contexts {
+	for i, name := range contexts {
+		if slices.Contains(contexts[:i], name) {
+			continue
+		}
 		c := config.Cluster{Kubeconfig: x.flags.kubeconfig, Context: name}
 		if i := slices.IndexFunc(x.config.Clusters, func(k config.Cluster) bool { return k.Name == name && name != "" }); i >= 0 {
 			c = x.config.Clusters[i]
@@ -314,7 +323,7 @@ func (x *session) repositoriesOf(result detect.Scan) []string {
 // progress shows one line on a terminal, replaced by the next; the empty one removes it.
 func (x *session) progress(message string) {
 	if x.streams.progress {
-		fmt.Fprintf(x.streams.err, "\r\x1b[K%s", message)
+		fmt.Fprintf(x.streams.err, "\r\x1b[K%s", templates.Printable(message))
 	}
 }
 
@@ -328,11 +337,11 @@ func (x *session) reportOutcome(o publish.Outcome) {
 	if o.Err != nil {
 		verb = "failed"
 	}
-	fmt.Fprintf(x.out, "%-11s %-12s %s  %s", verb, name, title, o.Action.Reason)
+	line := fmt.Sprintf("%-11s %-12s %s  %s", verb, name, title, o.Action.Reason)
 	if o.Thread.URL != "" {
-		fmt.Fprintf(x.out, "  %s", o.Thread.URL)
+		line += "  " + o.Thread.URL
 	}
-	fmt.Fprintln(x.out)
+	fmt.Fprintln(x.out, templates.Printable(line))
 }
 
 func orDefault(text, other string) string {

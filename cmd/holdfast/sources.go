@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"holdfast/cmd/holdfast/config"
+	"holdfast/detect"
 	"holdfast/detect/scan"
 	"holdfast/gitops"
 	"holdfast/gitops/repo"
@@ -52,8 +55,32 @@ func newSources(git []string, cfg *config.Config) (*sources, error) {
 	return s, nil
 }
 
-// splitMapping tells URL=DIR from a plain DIR or URL, which may hold = in a query.
+// sole gives the URL of the only mapping, which is then the source of a folder that no engine describes.
+func (s *sources) sole() string {
+	if s.fallback == "" && len(s.byURL) == 1 {
+		for url := range s.byURL {
+			return url
+		}
+	}
+	return ""
+}
+
+// unused notes the mappings whose URL no Application has: most likely it is misspelt.
+func (s *sources) unused(apps []detect.AssessedApplication) []string {
+	var notes []string
+	for _, url := range slices.Sorted(maps.Keys(s.byURL)) {
+		if !slices.ContainsFunc(apps, func(a detect.AssessedApplication) bool { return a.Application.Source.Repo == url }) {
+			notes = append(notes, fmt.Sprintf("--git %s=%s: no Application has this source", url, s.byURL[url]))
+		}
+	}
+	return notes
+}
+
+// splitMapping tells URL=DIR from a plain DIR or URL, which may hold = in its name or query.
 func splitMapping(g string) (url, location string, mapped bool) {
+	if _, err := os.Stat(g); err == nil {
+		return "", g, false
+	}
 	left, right, ok := strings.Cut(g, "=")
 	if ok && (strings.Contains(left, "://") || strings.Contains(left, "@")) && !strings.Contains(left, "?") {
 		return left, right, true

@@ -18,6 +18,20 @@ type streams struct {
 	now             func() time.Time
 }
 
+// checked remembers the first failure to write, so that a full disk does not pass for an empty answer.
+type checked struct {
+	io.Writer
+	err error
+}
+
+func (c *checked) Write(data []byte) (int, error) {
+	n, err := c.Writer.Write(data)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
 func standardStreams() streams {
 	out, err := int(os.Stdout.Fd()), int(os.Stderr.Fd())
 	s := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}

@@ -119,6 +119,16 @@ func (c *Cluster) Name() string { return c.name }
 // Version is the server's git version, such as v1.36.3.
 func (c *Cluster) Version() string { return c.version }
 
+// ContextName gives the name of the context that Connect would use, which names the cluster where nothing
+// else does.
+func ContextName(kubeconfig, context string) (string, error) {
+	target, err := load(kubeconfig, context)
+	if err != nil {
+		return "", err
+	}
+	return target.context, nil
+}
+
 // kubeTarget is one context of a kubeconfig, resolved.
 type kubeTarget struct {
 	file, context, user string

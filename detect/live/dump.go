@@ -123,6 +123,9 @@ func (d *dump) addContent(content map[string]any, file string, line int) error {
 		return errors.New("this is a table: dump with -o yaml --show-managed-fields")
 	}
 	object := gitops.NewObject(content)
+	if isList && kind == "" {
+		return errors.New("a list without its kind, which kubectl writes last: the file may be cut off")
+	}
 	if object.ID.Kind == "" || object.APIVersion == "" {
 		return errors.New("no Kubernetes object: apiVersion or kind is missing")
 	}

@@ -28,7 +28,11 @@ func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 	}
 	content, ok := value.(map[string]any)
 	if !ok && value != nil {
-		return nil, fmt.Errorf("%d: no Kubernetes object: a %T stands where a mapping is wanted", d.line, value)
+		what := fmt.Sprintf("a %T", value)
+		if _, isList := value.([]any); isList {
+			what = "a list"
+		}
+		return nil, fmt.Errorf("%d: no Kubernetes object: %s stands where a mapping is wanted", d.line, what)
 	}
 	return content, nil
 }

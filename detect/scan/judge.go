@@ -83,6 +83,9 @@ func (j *judge) live(id gitops.ObjectID) *gitops.Object {
 // finding about its object.
 func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
 	text := fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
+	if p.Line == 0 {
+		text = fmt.Sprintf("%s: %s", p.File, p.Message)
+	}
 	if p.Kind != render.DuplicateKey {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{
 			Cluster: j.target.Name, Application: appName(m.app), Object: refOf(p.Object), Reason: text,

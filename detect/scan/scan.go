@@ -18,7 +18,8 @@ import (
 )
 
 // Run scans every target. What cannot be read or rendered becomes part of the answer: an Application in
-// state unknown, or an unknown object. An error means that nothing could be said at all.
+// state unknown, an unknown object, or, for a cluster that could not be read, an unknown without an object.
+// An error means that nothing could be said at all.
 func Run(ctx context.Context, in Input) (detect.Scan, error) {
 	sources := newSources(in)
 	out := detect.Scan{Time: in.Now}
@@ -27,14 +28,22 @@ func Run(ctx context.Context, in Input) (detect.Scan, error) {
 		one, err := cluster(ctx, in, sources, target)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("cluster %s: %w", target.Name, err))
+			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 			continue
 		}
 		out.Applications = append(out.Applications, one.Applications...)
 		out.Findings = append(out.Findings, one.Findings...)
 		out.Unknown = append(out.Unknown, one.Unknown...)
+		out.Notes = append(out.Notes, one.Notes...)
 		out.Objects += one.Objects
 	}
 	sortScan(&out)
+	if err := ctx.Err(); err != nil {
+		return out, fmt.Errorf("the scan was interrupted: %w", err)
+	}
+	if len(failed) < len(in.Targets) {
+		failed = nil
+	}
 	return out, errors.Join(failed...)
 }
 
@@ -62,6 +71,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	if err != nil {
 		return out, err
 	}
+	out.Notes = snapshot.Notes
 	schemas, bad := in.Schemas.WithCRDs(snapshot.CRDs)
 	for _, err := range bad {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})

@@ -6,9 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"holdfast/gitops"
+	"holdfast/gitops/strictyaml"
 )
 
 // APIVersion and Kind of the document.
@@ -22,35 +21,44 @@ type document struct {
 	Kind       string `json:"kind"`
 	Metadata   struct {
 		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
+		Namespace string `json:"namespace,omitempty"`
 	} `json:"metadata"`
 	Spec struct {
-		Engine   string   `json:"engine"`
-		Managers []string `json:"managers"`
-		Repo     string   `json:"repo"`
-		Path     string   `json:"path"`
-		Branch   string   `json:"branch"`
+		Engine   string   `json:"engine,omitempty"`
+		Managers []string `json:"managers,omitempty"`
+		Repo     string   `json:"repo,omitempty"`
+		Path     string   `json:"path,omitempty"`
+		Branch   string   `json:"branch,omitempty"`
 		// Namespace is the target for objects that name none.
-		Namespace string `json:"namespace"`
+		Namespace string `json:"namespace,omitempty"`
 		Kustomize *struct {
-			Substitute map[string]string `json:"substitute"`
-		} `json:"kustomize"`
+			Substitute map[string]string `json:"substitute,omitempty"`
+		} `json:"kustomize,omitempty"`
 		Plain *struct {
-			Recurse bool `json:"recurse"`
-		} `json:"plain"`
-		Tracking string `json:"tracking"`
+			Recurse bool `json:"recurse,omitempty"`
+		} `json:"plain,omitempty"`
+		Tracking string `json:"tracking,omitempty"`
 	} `json:"spec"`
 }
 
 // Is says whether an object is a holdfast/v1 Application.
 func Is(o gitops.Object) bool { return o.APIVersion == APIVersion && o.ID.Kind == Kind }
 
-// Decode reads one document. Unknown keys are refused by name.
-func Decode(data []byte) (gitops.Application, error) {
+// Decode reads the one document of a file. Unknown and repeated keys are refused, with their line. file is
+// used in errors.
+func Decode(file string, data []byte) (gitops.Application, error) {
 	var d document
-	if err := yaml.UnmarshalStrict(data, &d); err != nil {
-		return gitops.Application{}, fmt.Errorf("%s %s: %s", APIVersion, Kind, strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
+	if err := strictyaml.Decode(file, data, &d); err != nil {
+		return gitops.Application{}, err
 	}
+	app, err := d.application()
+	if err != nil {
+		return app, fmt.Errorf("%s: %w", file, err)
+	}
+	return app, nil
+}
+
+func (d document) application() (gitops.Application, error) {
 	app := gitops.Application{
 		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Kind: Kind, Ready: true,
 		Source: gitops.Source{Repo: d.Spec.Repo, Path: path.Clean(d.Spec.Path), Branch: d.Spec.Branch, Kind: "Git"},

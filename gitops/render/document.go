@@ -205,6 +205,9 @@ func position(err error) (int, string) {
 	text := err.Error()
 	match := linePattern.FindStringSubmatch(text)
 	message := strings.TrimPrefix(text, match[0])
+	if i := strings.Index(message, "invalid map key: "); i >= 0 {
+		message = message[:i] + "a key that is no text" // the parser goes on with its content
+	}
 	line := 1
 	if n, err := strconv.Atoi(match[1]); err == nil && n > 0 {
 		line = n

@@ -76,9 +76,11 @@ func File(name string, data []byte) ([]gitops.Declared, []Problem) {
 		}
 		found, complaint := objectsOf(doc.value)
 		if complaint != "" {
-			problems = append(problems, Problem{
-				File: name, Line: doc.line, Document: doc.document, Kind: NoObject, Message: complaint,
-			})
+			p := Problem{File: name, Line: doc.line, Document: doc.document, Kind: NoObject, Message: complaint}
+			if len(found) > 0 || meantAsObject(doc.value) {
+				p.Kind = HalfObject
+			}
+			problems = append(problems, p)
 		}
 		for _, f := range found {
 			object := gitops.NewObject(f.content)
@@ -105,6 +107,21 @@ func File(name string, data []byte) ([]gitops.Declared, []Problem) {
 		}
 	}
 	return objects, problems
+}
+
+// meantAsObject tells an object that is written wrong from other YAML that lies beside manifests, such as the
+// values of a chart: it says its kind or apiVersion, and it has metadata or is a list.
+func meantAsObject(value any) bool {
+	content, _ := value.(map[string]any)
+	if content["kind"] == nil && content["apiVersion"] == nil {
+		return false
+	}
+	if apiVersion, _ := content["apiVersion"].(string); strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") {
+		return false
+	}
+	_, metadata := content["metadata"].(map[string]any)
+	_, items := content["items"].([]any)
+	return metadata || items
 }
 
 // item is an object of a document: the document itself (item -1) or an entry of its list.

@@ -109,6 +109,8 @@ const (
 	DuplicateKey ProblemKind = "duplicate-key"
 	// NoObject: a file that was named explicitly holds something that is no Kubernetes object.
 	NoObject ProblemKind = "no-object"
+	// HalfObject: a document that looks like an object and is none, as with a misspelt apiVersion.
+	HalfObject ProblemKind = "half-object"
 	// NoName: the object has no metadata.name, so no live object can be told to be it.
 	NoName ProblemKind = "no-name"
 	// DuplicateObject: the object is declared twice; the later one is kept.
