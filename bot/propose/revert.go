@@ -27,6 +27,10 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		return nil, nil, nil
 	}
 	var due []detect.Finding
+	var skipped []Skipped
+	if g.app.Engine == gitops.Flux && !g.app.Suspended {
+		wanted, skipped = g.undoable(wanted, plans)
+	}
 	for _, f := range wanted {
 		if reason, waits := g.heals(f); waits {
 			note(plans, f.ID, func(p *plan) { p.revert = reason })
@@ -35,20 +39,16 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		due = append(due, f)
 	}
 	if len(due) == 0 {
-		return nil, nil, nil
+		return nil, skipped, nil
 	}
 	if g.source.Base == "" {
-		return nil, g.skip(due, plans, "revert", g.source.Reason), nil
+		return nil, append(skipped, g.skip(due, plans, "revert", g.source.Reason)...), nil
 	}
 	if g.app.Engine != gitops.Flux {
 		return nil, g.skip(due, plans, "revert", "no engine is known to apply a new revision here by itself; apply Git again with the pipeline that does"), nil
 	}
 	if g.app.Suspended {
 		return nil, g.skip(due, plans, "revert", "the Application is suspended: resume it, then a new revision is applied"), nil
-	}
-	due, skipped := g.undoable(due, plans)
-	if len(due) == 0 {
-		return nil, skipped, nil
 	}
 	id, applied := g.recordID(due)
 	if !applied {
@@ -74,12 +74,12 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	return &proposal, skipped, nil
 }
 
-// undoable takes out the findings of which a new revision would undo nothing: a commit would promise what
-// the engine does not do.
-func (g group) undoable(due []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
+// undoable takes out the findings of which the engine undoes nothing, at its interval or at a new revision:
+// a commit would promise what it does not do.
+func (g group) undoable(wanted []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
 	var out []detect.Finding
 	var skipped []Skipped
-	for _, f := range due {
+	for _, f := range wanted {
 		stays := g.remains([]detect.Finding{f})
 		if len(stays) == 0 || len(f.Fields) > 0 && len(stays) < len(fieldsOf(f, detect.Revert)) {
 			out = append(out, f)
