@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"holdfast/detect"
-	"holdfast/detect/classify"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/packed"
 )
 
 // finding starts a finding about an object, with the identity that stays the same from scan to scan.
@@ -87,12 +87,13 @@ func digest(parts ...string) string {
 
 func appName(a gitops.Application) string { return a.Namespace + "/" + a.Name }
 
-func refOf(id gitops.ObjectID) detect.ObjectRef {
-	apiVersion := ""
-	if id.Group != "" {
-		apiVersion = id.Group
+// refOf gives an identity as outputs print it, with the version at which the cluster holds the object; where it
+// does not, the group stands alone.
+func refOf(id gitops.ObjectID, objects *packed.Set) detect.ObjectRef {
+	if o, ok := objects.Get(id); ok {
+		return detect.Ref(o)
 	}
-	return detect.ObjectRef{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	return detect.ObjectRef{APIVersion: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
 // tracks says whether an object with these labels and annotations carries this Application's mark.
@@ -113,5 +114,3 @@ func (m *member) tracks(labels, annotations map[string]string) bool {
 	app, _, ok := strings.Cut(annotations[t.Annotation], ":")
 	return ok && app == m.app.Name
 }
-
-func (m *member) ignore() []classify.IgnoreRule { return nil }

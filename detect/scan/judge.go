@@ -12,7 +12,6 @@ import (
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
-	"holdfast/gitops/render"
 )
 
 // judge gives the findings of the members of one cluster.
@@ -21,16 +20,21 @@ type judge struct {
 	target   Target
 	comparer *compare.Comparer
 	snapshot *live.Snapshot
-	// declaredBy counts the members that declare an object, so that what one Application holds is no
-	// orphan of another.
-	declaredBy map[gitops.ObjectID]int
+	// claimed are the objects that a member declares, or may declare for all that is known: what one
+	// Application holds is no orphan of another.
+	claimed map[gitops.ObjectID]bool
 }
 
 func (j *judge) claims(members []*member) {
-	j.declaredBy = map[gitops.ObjectID]int{}
+	j.claimed = map[gitops.ObjectID]bool{}
 	for _, m := range members {
-		for _, d := range m.declared {
-			j.declaredBy[d.ID]++
+		for _, d := range slices.Concat(m.declared, m.head) {
+			j.claimed[d.ID] = true
+		}
+		if !m.whole() {
+			for _, id := range m.app.Inventory {
+				j.claimed[id] = true
+			}
 		}
 	}
 }
@@ -42,9 +46,7 @@ func (j *judge) member(m *member) detect.Scan {
 	if m.result == nil {
 		return out
 	}
-	for _, p := range m.result.Problems {
-		j.problem(&out, m, p)
-	}
+	j.problems(&out, m)
 	head := map[gitops.ObjectID]*gitops.Declared{}
 	for i := range m.head {
 		head[m.head[i].ID] = &m.head[i]
@@ -53,20 +55,14 @@ func (j *judge) member(m *member) detect.Scan {
 		declared := &m.declared[i]
 		out.Objects++
 		if unread, ok := j.snapshot.Why(declared.ID); ok && !unread.NotServed && !j.snapshot.Objects.Has(declared.ID) {
-			u := j.unknown(m, declared.Object, unreadText(unread))
-			u.ByChoice = unread.ByChoice
-			out.Unknown = append(out.Unknown, u)
+			out.Unknown = append(out.Unknown, j.unread(m, detect.Ref(declared.Object), unread))
 			continue
 		}
 		if finding, ok := j.object(m, declared, head[declared.ID], &out); ok {
 			out.Findings = append(out.Findings, finding)
 		}
 	}
-	for _, extra := range j.extras(m) {
-		if finding, ok := j.extra(m, extra); ok {
-			out.Findings = append(out.Findings, finding)
-		}
-	}
+	j.extras(&out, m)
 	return out
 }
 
@@ -79,31 +75,6 @@ func (j *judge) live(id gitops.ObjectID) *gitops.Object {
 	return &o
 }
 
-// problem turns a fault of the sources into unknown objects; a repeated key, which still renders, becomes a
-// finding about its object.
-func (j *judge) problem(out *detect.Scan, m *member, p render.Problem) {
-	text := fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
-	if p.Line == 0 {
-		text = fmt.Sprintf("%s: %s", p.File, p.Message)
-	}
-	if p.Kind != render.DuplicateKey {
-		out.Unknown = append(out.Unknown, detect.UnknownObject{
-			Cluster: j.target.Name, Application: appName(m.app), Object: refOf(p.Object), Reason: text,
-		})
-		return
-	}
-	f := j.finding(m, detect.ObjectRef{}, detect.Both)
-	for _, d := range m.declared {
-		if d.ID == p.Object {
-			f.Object, f.Declared, f.Live = detect.Ref(d.Object), &d, j.live(d.ID)
-		}
-	}
-	f.ObjectLevel, f.Drift, f.Cause = true, true, detect.CauseNone
-	f.Reason = text + ": strict parsers refuse the file, lenient ones take the last value"
-	j.settleObject(&f, m)
-	out.Findings = append(out.Findings, f)
-}
-
 // object judges a declared object.
 func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.Scan) (detect.Finding, bool) {
 	live := j.live(declared.ID)
@@ -112,6 +83,9 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
 		f.Declared = declared
 		f.Cause, f.Drift, f.Reason = m.facts.Missing(subject)
+		if f.Drift && m.headCommit != "" && head == nil {
+			f.Cause, f.Drift, f.Reason = detect.CausePending, false, fmt.Sprintf("Git is ahead: commit %.12s, not applied yet, does not declare it any more.", m.headCommit)
+		}
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
 		j.attributeObject(&f)
 		j.settleObject(&f, m)
@@ -122,7 +96,8 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
 	}
 	differences = m.masked(declared.ID, differences)
-	fields := append(m.facts.Fields(subject, differences), m.maskedFields(declared.ID, j.pending(m, declared, head, live, differences))...)
+	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
+	fields = j.pending(m, declared.ID, head, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	j.attribute(fields, live)
 	if !j.in.All {
@@ -172,31 +147,6 @@ func isMark(f detect.Field) bool {
 		(strings.HasPrefix(f.Path[2].Field, "kustomize.toolkit.fluxcd.io/") || strings.HasPrefix(f.Path[2].Field, "argocd.argoproj.io/tracking-id"))
 }
 
-// pending gives the fields in which the source's newest commit asks for something else than the applied one.
-func (j *judge) pending(m *member, declared, head *gitops.Declared, live *gitops.Object, known []detect.Difference) []detect.Field {
-	if head == nil {
-		return nil
-	}
-	ahead, err := j.comparer.Compare(head.Object, *live, compare.Options{})
-	if err != nil {
-		return nil
-	}
-	var out []detect.Field
-	for _, d := range ahead {
-		same := slices.ContainsFunc(known, func(k detect.Difference) bool {
-			return k.Path.Equal(d.Path) && fmt.Sprint(k.Git.V) == fmt.Sprint(d.Git.V)
-		})
-		if same || !d.Differs {
-			continue
-		}
-		out = append(out, detect.Field{
-			Path: d.Path, Git: d.Git, Live: d.Live, Differs: true, Cause: detect.CausePending, Kind: d.Kind, Masked: d.Masked,
-			Reason: fmt.Sprintf("Git is ahead: commit %.12s is not applied yet", m.headCommit),
-		})
-	}
-	return out
-}
-
 // unsure takes out the fields that a secret input may have moved, and says so once for the object.
 func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out *detect.Scan, object gitops.Object) []detect.Field {
 	unsure := m.result.Unsure[id]
@@ -211,24 +161,30 @@ func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out
 	})
 }
 
-// extras are live objects that belong to the member by mark or inventory, and that nothing declares.
-func (j *judge) extras(m *member) []*gitops.Object {
-	if len(m.result.Problems) > 0 && slices.ContainsFunc(m.result.Problems, func(p render.Problem) bool { return p.Kind != render.DuplicateKey }) {
-		return nil // what did not parse may well declare them
+// extras judges the live objects that belong to the member by mark or inventory, and that nothing declares.
+func (j *judge) extras(out *detect.Scan, m *member) {
+	if !m.whole() {
+		return // what did not parse may well declare them
 	}
 	seen := map[gitops.ObjectID]bool{}
-	var out []*gitops.Object
-	for _, id := range slices.Concat(m.app.Inventory, m.tracked) {
-		if seen[id] || j.declaredBy[id] > 0 {
+	ids := slices.Concat(m.app.Inventory, m.tracked)
+	slices.SortFunc(ids, gitops.ObjectID.Compare)
+	for _, id := range ids {
+		if seen[id] || j.claimed[id] {
 			continue
 		}
 		seen[id] = true
-		if o := j.live(id); o != nil {
-			out = append(out, o)
+		o := j.live(id)
+		if o == nil {
+			if unread, ok := j.snapshot.Why(id); ok && !unread.NotServed {
+				out.Unknown = append(out.Unknown, j.unread(m, refOf(id, j.snapshot.Objects), unread))
+			}
+			continue
+		}
+		if finding, ok := j.extra(m, o); ok {
+			out.Findings = append(out.Findings, finding)
 		}
 	}
-	slices.SortFunc(out, func(a, b *gitops.Object) int { return a.ID.Compare(b.ID) })
-	return out
 }
 
 func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
@@ -285,7 +241,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 			EngineRemoves: policy.EngineRemoves(m.app, *f, field),
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
-		j.unrevertable(m, subject, field)
+		j.unrevertable(m, subject, field, &d)
 		field.AfterHeal, field.Offer, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
 		if field.Drift || !f.Drift {
 			for _, line := range d.Trace {
@@ -301,7 +257,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 
 // unrevertable turns a revert that the API server refuses, and that would never converge, into what does: the
 // live value in Git, or a person's answer where that value is sensitive.
-func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.Field) {
+func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.Field, d *detect.Decision) {
 	if field.Disposition != detect.Revert {
 		return
 	}
@@ -311,7 +267,7 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 	}
 	field.Reason += " " + reason
 	field.Rule += ", but the API server refuses the revert"
-	field.Disposition = detect.Codify
+	field.Disposition, d.AfterHeal = detect.Codify, policy.Keep
 	if field.Sensitive || field.Masked {
 		field.Disposition = detect.AsIssue
 	}
@@ -319,6 +275,10 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 
 func (j *judge) unknown(m *member, o gitops.Object, why string) detect.UnknownObject {
 	return detect.UnknownObject{Cluster: j.target.Name, Application: appName(m.app), Object: detect.Ref(o), Reason: why}
+}
+
+func (j *judge) unread(m *member, object detect.ObjectRef, u live.Unread) detect.UnknownObject {
+	return detect.UnknownObject{Cluster: j.target.Name, Application: appName(m.app), Object: object, Reason: unreadText(u), ByChoice: u.ByChoice}
 }
 
 // unreadText says what may not be read, as a person would ask for the right.

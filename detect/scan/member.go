@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -48,22 +49,41 @@ func (m *member) state() detect.State {
 	return detect.Rendered
 }
 
+// note adds to what limits the verdict.
+func (m *member) note(text string) {
+	if text != "" {
+		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + text
+	}
+}
+
+// ignore gives the engine's own ignore rules, named by where they stand.
+func (m *member) ignore() []classify.IgnoreRule {
+	var out []classify.IgnoreRule
+	for i, rule := range m.app.Ignore {
+		out = append(out, classify.IgnoreRule{
+			Name: fmt.Sprintf("spec.ignore[%d] of %s %s", i, m.app.Kind, appName(m.app)), Target: rule.Target, Pointers: rule.Paths,
+		})
+	}
+	return out
+}
+
 // know takes the cluster's facts and adds the image rewrites that the member's policy names.
 func (m *member) know(shared *classify.Facts) {
 	facts := *shared
 	if m.policy != nil {
 		for _, r := range m.policy.ImageRewrites {
-			facts.ImageRewrites = append(facts.ImageRewrites, classify.ImageRewrite{From: r.From, To: r.To})
+			facts.ImageRewrites = append(slices.Clip(facts.ImageRewrites), classify.ImageRewrite{From: r.From, To: r.To})
 		}
 	}
 	m.facts = &facts
 }
 
-// sources opens each repository once and renders Applications from it.
+// sources opens each repository once and renders Applications from it. It serves one goroutine.
 type sources struct {
-	in    Input
-	mutex sync.Mutex
-	open  map[string]opened
+	in   Input
+	open map[string]opened
+	// declared are the engine's objects in a tree, by repository and commit.
+	declared map[[2]string][]gitops.Application
 }
 
 type opened struct {
@@ -72,12 +92,10 @@ type opened struct {
 }
 
 func newSources(in Input) *sources {
-	return &sources{in: in, open: map[string]opened{}}
+	return &sources{in: in, open: map[string]opened{}, declared: map[[2]string][]gitops.Application{}}
 }
 
 func (s *sources) repository(ctx context.Context, url string) (Repository, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	if o, ok := s.open[url]; ok {
 		return o.repo, o.err
 	}
@@ -88,8 +106,14 @@ func (s *sources) repository(ctx context.Context, url string) (Repository, error
 }
 
 // member renders one Application. It never fails: what goes wrong makes the member unknown, with a reason.
-func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool)) *member {
+// Problems are those of the engine's object: some keep it from being compared with this cluster, the others
+// limit the verdict.
+func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool), problems []flux.Problem) *member {
 	m := &member{app: app, tier: target.Tier}
+	if i := slices.IndexFunc(problems, func(p flux.Problem) bool { return p.Blocks }); i >= 0 {
+		m.reason = problems[i].Message
+		return m
+	}
 	given := slices.ContainsFunc(target.Applications, func(a gitops.Application) bool { return sameApplication(a, app) })
 	if s.in.Bound != nil {
 		if ok, reason := s.in.Bound(app); !ok {
@@ -113,7 +137,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		return m
 	}
 	m.app.Source.Applied = commit
-	if err := m.settle(commit); err != nil {
+	if err := s.settle(m, commit); err != nil {
 		m.reason = err.Error()
 		return m
 	}
@@ -124,7 +148,10 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		return m
 	}
 	m.result, m.declared = result, result.Objects
-	m.reason = m.failing()
+	m.note(m.failing())
+	for _, p := range problems {
+		m.note(p.Message)
+	}
 	s.pending(ctx, m, env)
 	m.past = sync.OnceValue(func() []map[gitops.ObjectID]gitops.Object { return past(ctx, m, env) })
 	return m
@@ -132,7 +159,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 
 // settle completes the Application with what only the tree tells: whether a plain folder has a
 // kustomization, and where the engine's own object stands in Git.
-func (m *member) settle(commit string) error {
+func (s *sources) settle(m *member, commit string) error {
 	tree, err := m.repo.Tree(commit)
 	if err != nil {
 		return err
@@ -146,7 +173,12 @@ func (m *member) settle(commit string) error {
 		}
 	}
 	if m.app.Engine == gitops.Flux && m.app.Render.File == "" {
-		declared, _ := flux.InTree(tree)
+		at := [2]string{m.app.Source.Repo, commit}
+		declared, known := s.declared[at]
+		if !known {
+			declared, _ = flux.InTree(tree) // what cannot be read there is told where it is rendered
+			s.declared[at] = declared
+		}
 		for _, d := range declared {
 			if d.Kind == m.app.Kind && d.Namespace == m.app.Namespace && d.Name == m.app.Name && d.Source.Path == m.app.Source.Path {
 				m.app.Render.File, m.app.Render.Document = d.Render.File, d.Render.Document
@@ -169,7 +201,7 @@ func (s *sources) revision(m *member, given bool) (string, error) {
 		return m.repo.Head(m.app.Source.Branch)
 	}
 	return "", fmt.Errorf("the engine has never applied %s %s/%s: %s", m.app.Kind, m.app.Namespace, m.app.Name,
-		orElse(m.app.Message, "no applied revision in its status"))
+		cmp.Or(m.app.Message, "no applied revision in its status"))
 }
 
 // policy is read from the default branch only, never from another revision.
@@ -192,12 +224,16 @@ func (s *sources) pending(ctx context.Context, m *member, env render.Env) {
 		return
 	}
 	head, err := m.repo.Head(m.app.Source.Branch)
-	if err != nil || head == m.app.Source.Applied {
+	if err != nil {
+		m.note(fmt.Sprintf("whether Git is ahead is not known: %v", err))
+		return
+	}
+	if head == m.app.Source.Applied {
 		return
 	}
 	result, err := renderAt(ctx, m, head, env)
 	if err != nil {
-		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + fmt.Sprintf("the newest commit %.12s does not render: %v", head, err)
+		m.note(fmt.Sprintf("the newest commit %.12s does not render: %v", head, err))
 		return
 	}
 	m.head, m.headCommit = result.Objects, head
@@ -294,11 +330,4 @@ func mask(v gitops.Value) gitops.Value {
 		v.V = compare.Masked
 	}
 	return v
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

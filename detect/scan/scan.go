@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func Run(ctx context.Context, in Input) (detect.Scan, error) {
 	for _, target := range in.Targets {
 		one, err := cluster(ctx, in, sources, target)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("cluster %s: %w", target.Name, err))
+			failed = append(failed, named(target, err))
 			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 			continue
 		}
@@ -47,6 +48,13 @@ func Run(ctx context.Context, in Input) (detect.Scan, error) {
 	return out, errors.Join(failed...)
 }
 
+func named(target Target, err error) error {
+	if target.Name == "" { // the current context, which the error names
+		return err
+	}
+	return fmt.Errorf("cluster %s: %w", target.Name, err)
+}
+
 // cluster scans one cluster: find its Applications, render them, read what they declare, judge each object.
 func cluster(ctx context.Context, in Input, sources *sources, target Target) (detect.Scan, error) {
 	var out detect.Scan
@@ -55,15 +63,24 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	if err != nil {
 		return out, err
 	}
+	target.Name = cmp.Or(target.Name, engines.Cluster)
 	apps, problems := applications(target, engines)
-	for _, p := range problems {
-		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object), Reason: p.Message})
+	if !target.OnlyGiven {
+		out.Unknown = append(out.Unknown, unreadEngines(target, engines)...)
 	}
-
+	if len(apps) == 0 && len(out.Unknown) == 0 {
+		return out, errors.New("no Application found: no Kustomization of Flux is there; describe a folder by --git and --path, or by --application")
+	}
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
-		members = append(members, sources.member(ctx, app, target, engines.Namespaced))
+		limits := slices.DeleteFunc(slices.Clone(problems), func(p flux.Problem) bool { return !concerns(p, app) })
+		members = append(members, sources.member(ctx, app, target, engines.Namespaced, limits))
+	}
+	for _, p := range problems {
+		if !slices.ContainsFunc(apps, func(a gitops.Application) bool { return concerns(p, a) }) {
+			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object, engines.Objects), Reason: p.Message})
+		}
 	}
 
 	in.progress("%s: reading live objects", target.Name)
@@ -96,6 +113,9 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		group.Go(func() { results[i] = judge.member(m) })
 	}
 	group.Wait()
+	if err := ctx.Err(); err != nil { // what is left out then would pass for an answer
+		return detect.Scan{}, err
+	}
 	for i, r := range results {
 		if snapshot.Cluster == "" {
 			members[i].undumped(r.Findings, snapshot.Objects.IDs())
@@ -108,6 +128,21 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Objects += r.Objects
 	}
 	return out, nil
+}
+
+// unreadEngines says which of the engines' own objects could not be read: what they declare is then unknown,
+// all of it.
+func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject {
+	var out []detect.UnknownObject
+	for _, u := range engines.Unread {
+		if !u.NotServed && !u.Optional {
+			out = append(out, detect.UnknownObject{
+				Cluster: target.Name, Object: detect.ObjectRef{APIVersion: u.Group, Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
+				Reason: unreadText(u) + "; Applications may be hidden (deploy/rbac has the role that is needed)",
+			})
+		}
+	}
+	return out
 }
 
 // applications gives the target's Applications: those of the engine's objects, then the given ones, which
@@ -135,6 +170,13 @@ func applications(target Target, engines *live.Snapshot) ([]gitops.Application, 
 		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
 	})
 	return apps, problems
+}
+
+// concerns says whether a problem is about an Application's own object.
+func concerns(p flux.Problem, app gitops.Application) bool {
+	return app.Engine == gitops.Flux && p.Object == gitops.ObjectID{
+		Group: flux.KustomizeGroup, Kind: app.Kind, Namespace: app.Namespace, Name: app.Name,
+	}
 }
 
 // readByFlux says whether decoding Kustomizations may look at an object: engine objects, and the ConfigMaps
@@ -216,7 +258,7 @@ func (m *member) undumped(findings []detect.Finding, dumped []gitops.ObjectID) {
 	}
 	if len(kinds) > 0 {
 		slices.Sort(kinds)
-		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + "the dump holds no " + strings.Join(kinds, ", ") + ": they count as missing, unless they were not dumped"
+		m.note("the dump holds no " + strings.Join(kinds, ", ") + ": they count as missing, unless they were not dumped")
 	}
 }
 
