@@ -41,8 +41,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$p" || exit 1; done; done
 
 bench: lab build ## the figures of BENCHMARKS.md, as ratios in one run
-	go test -run '^$$' -bench . -benchtime 2s ./detect/compare ./gitops/render
-	go test -run '^TestBench' -v -count 1 -bench-lab ./cmd/holdfast
+	go run ./deploy/bench
 
 demo: build ## the main job on a recorded cluster: findings, pull request, signed branch
 	./deploy/demo/run.sh bin/holdfast

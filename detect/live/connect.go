@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/discovery"
@@ -58,6 +59,10 @@ type Cluster struct {
 	scoped     bool // the operator named the namespaces
 	requester  requester
 	discovery  *discovery.DiscoveryClient
+
+	mu       sync.Mutex
+	served   *served // as found at servedAt
+	servedAt time.Time
 }
 
 // Connect reads the kubeconfig and asks the server for its version, so that a wrong context, an address

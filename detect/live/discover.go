@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -76,6 +77,24 @@ func (s *served) namespaced(kind gitops.GroupKind) (namespaced, known bool) {
 		return versions[0].namespaced, true
 	}
 	return gitops.BuiltinNamespaced(kind)
+}
+
+// discoveryAge is how long Read takes EngineObjects' word for what the API serves: the two belong to one scan,
+// and discovery costs the server more than most lists.
+const discoveryAge = time.Minute
+
+// kinds gives what the API serves, asked anew when the last answer is older than age.
+func (c *Cluster) kinds(ctx context.Context, age time.Duration) (*served, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.served != nil && time.Since(c.servedAt) < age {
+		return c.served, nil
+	}
+	s, err := c.discover(ctx)
+	if err == nil {
+		c.served, c.servedAt = s, time.Now()
+	}
+	return s, err
 }
 
 // discover asks what the API serves. Groups that do not answer are data; the error is for a server that

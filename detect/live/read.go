@@ -16,7 +16,7 @@ import (
 // EngineObjects reads the objects that drive GitOps engines: Kustomizations, HelmReleases, Applications and
 // their sources, of every kind that the API serves. None served is an empty snapshot, not an error.
 func (c *Cluster) EngineObjects(ctx context.Context) (*Snapshot, error) {
-	r, err := c.reader(ctx, Wanted{})
+	r, err := c.reader(ctx, Wanted{}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (c *Cluster) EngineObjects(ctx context.Context) (*Snapshot, error) {
 // What is refused or breaks is in Snapshot.Unread. The error is for a server that does not say what it
 // serves, and for an ended context.
 func (c *Cluster) Read(ctx context.Context, w Wanted) (*Snapshot, error) {
-	r, err := c.reader(ctx, w)
+	r, err := c.reader(ctx, w, discoveryAge)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ type reader struct {
 	failed map[gitops.GroupKind]bool
 }
 
-func (c *Cluster) reader(ctx context.Context, w Wanted) (*reader, error) {
+func (c *Cluster) reader(ctx context.Context, w Wanted, age time.Duration) (*reader, error) {
 	start := time.Now()
-	s, err := c.discover(ctx)
+	s, err := c.kinds(ctx, age)
 	if err != nil {
 		return nil, err
 	}
