@@ -87,6 +87,8 @@ func decode(name string, data []byte) ([]decoded, []Problem) {
 		value, found, err := parse(doc.text)
 		if err != nil {
 			line, message := position(err)
+			// The parser may point behind the end of what it was given.
+			line = min(line, 1+bytes.Count(bytes.TrimRight(doc.text, "\r\n"), []byte("\n")))
 			problems = append(problems, Problem{
 				File: name, Line: line + doc.line - 1, Document: doc.index, Kind: Syntax, Message: message,
 			})
@@ -177,6 +179,10 @@ func duplicates(text []byte) []duplicate {
 	if yamlv3.Unmarshal(text, &root) != nil {
 		return nil
 	}
+	return duplicatesIn(&root)
+}
+
+func duplicatesIn(root *yamlv3.Node) []duplicate {
 	var found []duplicate
 	var walk func(n *yamlv3.Node)
 	walk = func(n *yamlv3.Node) {
@@ -194,7 +200,7 @@ func duplicates(text []byte) []duplicate {
 			walk(child)
 		}
 	}
-	walk(&root)
+	walk(root)
 	return found
 }
 

@@ -90,8 +90,8 @@ func FuzzMarks(f *testing.F) {
 		m := newMarks()
 		u := &unit{path: "a.yaml"}
 		m.expect(u)
-		with := m.apply("a.yaml", data)
-		if len(m.given) == 0 {
+		with, err := m.apply("a.yaml", data)
+		if err != nil || len(m.given) == 0 {
 			return
 		}
 		before, err := values(data)
@@ -147,7 +147,14 @@ func unmarkValue(v any) int {
 			taken += unmarkValue(child)
 		}
 	case map[any]any:
-		for _, child := range v {
+		for key, child := range v {
+			if m, ok := child.(map[string]any); ok && key == "annotations" && m[markKey] != nil {
+				taken++
+				delete(m, markKey)
+				if len(m) == 0 {
+					delete(v, key)
+				}
+			}
 			taken += unmarkValue(child)
 		}
 	case []any:

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -50,13 +51,18 @@ func (m *marks) of(n int) (marked, bool) {
 	return m.given[n], true
 }
 
-// apply gives the text of a file with marks, when it is read as a resource.
-func (m *marks) apply(name string, data []byte) []byte {
+// apply gives the text of a file with marks, when it is read as a resource. A key that stands twice in a
+// mapping is an error: kustomize fails on it in the end too, but does not say where, and in one place ends
+// the process.
+func (m *marks) apply(name string, data []byte) ([]byte, error) {
 	units := m.expected[name]
-	if m.excluded[name] || len(units) == 0 {
-		return data
+	if len(units) == 0 {
+		return data, nil
 	}
 	m.expected[name] = units[1:]
+	if m.excluded[name] {
+		return data, nil
+	}
 	return m.splice(units[0], data)
 }
 
@@ -69,7 +75,7 @@ type insertion struct {
 // splice puts a mark into each object of a file, in the style that the place has. Objects in which no
 // safe place is found stay without: those without metadata, with an empty or aliased annotations mapping,
 // or inside an anchor that another place may repeat.
-func (m *marks) splice(u *unit, data []byte) []byte {
+func (m *marks) splice(u *unit, data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var all []insertion
 	lines := offsets(data)
@@ -80,9 +86,12 @@ func (m *marks) splice(u *unit, data []byte) []byte {
 		if err := decoder.Decode(&doc); err != nil {
 			if err != io.EOF {
 				m.given = m.given[:first]
-				return data // kustomize says what is wrong with it
+				return data, nil // kustomize says what is wrong with it
 			}
 			break
+		}
+		if twice := duplicatesIn(&doc); len(twice) > 0 {
+			return nil, fmt.Errorf("%s:%d: key %q stands twice in one mapping", u.path, twice[0].line, twice[0].key)
 		}
 		if len(doc.Content) != 1 {
 			continue
@@ -107,7 +116,7 @@ func (m *marks) splice(u *unit, data []byte) []byte {
 		at = in.at
 	}
 	out.Write(data[at:])
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
 // itemNode is the mapping of one object, and its index in a list or -1.

@@ -2,7 +2,10 @@ package render_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -87,6 +90,74 @@ func TestSameAsFlux(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrees compares with kustomize on every kustomization below the folder that HOLDFAST_TREES names:
+// working copies of other people's repositories, for instance. Without the variable it is skipped.
+func TestTrees(t *testing.T) {
+	root := os.Getenv("HOLDFAST_TREES")
+	if root == "" {
+		t.Skip("HOLDFAST_TREES names no folder")
+	}
+	repository := readTree(t, root)
+	same, refused, both, objects, unmarked := 0, 0, 0, 0, 0
+	for _, dir := range render.Roots(repository) {
+		got, err := render.Render(context.Background(), repository, dir, gitops.Render{Kustomize: &gitops.Kustomize{}}, render.Env{})
+		if errors.Is(err, render.ErrRemote) || errors.Is(err, render.ErrPlugin) {
+			refused++
+			continue
+		}
+		built, wantErr := krusty.MakeKustomizer(&krusty.Options{
+			Reorder: krusty.ReorderOptionLegacy, PluginConfig: types.DisabledPluginConfig(),
+		}).Run(filesys.MakeFsOnDisk(), filepath.Join(root, dir))
+		openapi.ResetOpenAPI()
+		switch {
+		case err != nil && wantErr != nil:
+			both++
+		case err != nil || wantErr != nil:
+			t.Errorf("%s: got error %v, kustomize %v", dir, err, wantErr)
+		default:
+			if diff := cmp.Diff(text(t, built), stream(t, got.Objects)); diff != "" {
+				t.Errorf("%s: (-kustomize +render)\n%s", dir, diff)
+			}
+			same++
+			objects += len(got.Objects)
+			for _, o := range got.Objects {
+				if o.Origin.File == "" && len(o.Origin.Transformers) == 0 {
+					unmarked++
+					t.Logf("%s: no origin for %s", dir, o.ID)
+				}
+			}
+		}
+	}
+	t.Logf("%d roots alike (%d objects, %d without an origin), %d fail in both, %d refused", same, objects, unmarked, both, refused)
+}
+
+// readTree reads the files of a folder.
+func readTree(t *testing.T, root string) gitops.Tree {
+	t.Helper()
+	files := map[string]gitops.File{}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		in, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(name)
+			files[filepath.ToSlash(in)] = gitops.File{Mode: gitops.Symlink, Data: []byte(target)}
+			return err
+		}
+		data, err := os.ReadFile(name)
+		files[filepath.ToSlash(in)] = gitops.File{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gitops.NewTree(files)
 }
 
 func byID(objects []gitops.Declared) map[gitops.ObjectID]map[string]any {

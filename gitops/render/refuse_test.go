@@ -213,7 +213,7 @@ func TestErrorsNameTheFileAndKeepSecrets(t *testing.T) {
 		{"an unknown field", map[string]string{"app/kustomization.yaml": "resource: [a]"}, `app/kustomization.yaml: invalid Kustomization: json: unknown field "resource"`},
 		{"a file that is not there", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]"}, "a.yaml"},
 		{"a broken file", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]", "app/a.yaml": "a: [b\n"}, "a.yaml"},
-		{"a key that stands twice", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]", "app/a.yaml": one + "data: {a: b}\ndata: {password: " + secret + "}\n"}, ""},
+		{"a key that stands twice", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]", "app/a.yaml": one + "data: {a: b}\ndata: {password: " + secret + "}\n"}, `app/a.yaml:5: key "data" stands twice`},
 		{"text behind a separator", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]", "app/a.yaml": one + "--- password=" + secret + "\n"}, "a.yaml"},
 		{"a replacement that is out of bounds", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]\nreplacements:\n- source: {kind: Secret, fieldPath: stringData.password, options: {delimiter: '.', index: 7}}\n  targets: [{select: {kind: Secret}, fieldPaths: [stringData.other]}]\n", "app/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {password: " + secret + "}\n"}, "out of bounds"},
 		{"aliases that go round", map[string]string{"app/kustomization.yaml": "resources: [a.yaml]", "app/a.yaml": one + "a: &a [*a]\n"}, "app/a.yaml"},

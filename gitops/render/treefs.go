@@ -104,7 +104,11 @@ func (t *treeFS) ReadFile(name string) ([]byte, error) {
 	if isKustomization(name) && !t.approved[in] {
 		return nil, fmt.Errorf("'%s' was not checked for remote content", name)
 	}
-	return t.marks.apply(in, data), nil
+	data, err = t.marks.apply(in, data)
+	if err != nil {
+		t.src.refuse(err)
+	}
+	return data, err
 }
 
 // content gives a file without marks. One whose aliases would swamp kustomize is refused.
