@@ -82,6 +82,15 @@ func TestField(t *testing.T) {
 		{"a removed list entry is known by its patch directive",
 			map[string]any{"requestObject": map[string]any{"env": []any{map[string]any{"name": "REGION", "$patch": "delete"}}}},
 			&detect.Field{Path: path("env[name=REGION]"), Git: gitops.Present(map[string]any{"name": "REGION"}), Drift: true}, alice, detect.ByAudit},
+		{"a list entry that a JSON patch removed by its index",
+			map[string]any{"requestObject": []any{map[string]any{"op": "remove", "path": "/spec/mounts/0"}}},
+			&detect.Field{Path: path("spec.mounts[mountPath=/etc/web]"), Git: gitops.Present(map[string]any{"mountPath": "/etc/web"}), Drift: true}, alice, detect.ByAuditMetadata},
+		{"a list entry whose key a JSON patch changed",
+			map[string]any{"requestObject": []any{map[string]any{"op": "replace", "path": "/spec/mounts/0/mountPath", "value": "/srv"}}},
+			&detect.Field{Path: path("spec.mounts[mountPath=/etc/web]"), Git: gitops.Present(map[string]any{"mountPath": "/etc/web"}), Drift: true}, alice, detect.ByAuditMetadata},
+		{"another field of an entry says nothing of the entry that is gone",
+			map[string]any{"requestObject": []any{map[string]any{"op": "replace", "path": "/spec/mounts/0/readOnly", "value": true}}},
+			&detect.Field{Path: path("spec.mounts[mountPath=/etc/web]"), Git: gitops.Present(map[string]any{"mountPath": "/etc/web"}), Drift: true}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log, err := Decode(strings.NewReader(event(t, c.change) + "\n\n"))
@@ -158,4 +167,23 @@ func FuzzDecode(f *testing.F) {
 		}
 		log.Field(web(), replicas("kubectl-set", ""), &gitops.Object{ID: web()})
 	})
+}
+
+func TestARemovalByIndexIsNobodysWhereTwoUsersMadeOne(t *testing.T) {
+	removal := map[string]any{"requestObject": []any{map[string]any{"op": "remove", "path": "/spec/mounts/0"}}}
+	first := event(t, removal)
+	removal["user"] = map[string]any{"username": "bob@example.test"}
+	log, err := Decode(strings.NewReader(first + "\n" + event(t, removal)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := gitops.ParsePath("spec.mounts[mountPath=/etc/web]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := &detect.Field{Path: path, Git: gitops.Present(map[string]any{}), Drift: true}
+	log.Field(web(), field, &gitops.Object{ID: web()})
+	if field.Writer != nil {
+		t.Errorf("got %+v", field.Writer)
+	}
 }

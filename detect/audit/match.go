@@ -27,6 +27,10 @@ func (l *Log) Field(id gitops.ObjectID, field *detect.Field, live *gitops.Object
 			return
 		}
 	}
+	if e, ok := onlyRemover(events, field, live); ok {
+		take(field, e, detect.ByAuditMetadata)
+		return
+	}
 	w := field.Writer
 	if w == nil || w.Time.IsZero() || w.User != "" {
 		return
@@ -94,6 +98,49 @@ func fits(e Event, field *detect.Field, live *gitops.Object) bool {
 		return e.Verb == "patch" && got.Set && got.V == nil || removesEntry(body, field.Path)
 	}
 	return got.Set && same(got.V, field.Live.V)
+}
+
+// onlyRemover gives the newest write that took an entry by its index out of the list of an entry that is gone, or gave
+// one of its entries another key. Which entry had the index then is not known, so it counts only where all such
+// writes are one user's.
+func onlyRemover(events []Event, field *detect.Field, live *gitops.Object) (Event, bool) {
+	n := slices.IndexFunc(field.Path, gitops.Step.IsEntry)
+	if field.Live.Set || live == nil {
+		return Event{}, false
+	}
+	for ; n >= 0 && n < len(field.Path); n++ {
+		list, _ := gitops.Lookup(live.Content, field.Path[:n]).V.([]any)
+		if field.Path[n].IsEntry() && gitops.FindEntry(list, field.Path[n].Keys) < 0 {
+			break
+		}
+	}
+	if n < 0 || n == len(field.Path) {
+		return Event{}, false
+	}
+	var found []Event
+	for _, e := range events {
+		operations, _ := e.Body.([]any)
+		if slices.ContainsFunc(operations, func(o any) bool { return takesEntry(o, pointerOf(field.Path[:n], live), field.Path[n].Keys) }) {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 || slices.ContainsFunc(found, func(e Event) bool { return e.User != found[0].User }) {
+		return Event{}, false
+	}
+	return found[len(found)-1], true
+}
+
+// takesEntry says whether a JSON patch operation removes or replaces an entry of the list at pointer, or changes one
+// of the keys by which it is known.
+func takesEntry(operation any, pointer string, keys []gitops.Key) bool {
+	o, _ := operation.(map[string]any)
+	path, _ := o["path"].(string)
+	below, ok := strings.CutPrefix(path, pointer+"/")
+	if !ok || o["op"] != "remove" && o["op"] != "replace" {
+		return false
+	}
+	_, key, deeper := strings.Cut(below, "/")
+	return !deeper || slices.ContainsFunc(keys, func(k gitops.Key) bool { return k.Name == key })
 }
 
 // same compares as JSON; a patch of a list entry may hold less than the live one.
