@@ -67,7 +67,7 @@ func change() Change {
 
 // TestTexts compares whole texts with goldens: go test ./templates -update.
 func TestTexts(t *testing.T) {
-	rules := []Rule{{Name: "keep hotfixes (.holdfast.yaml, rule 1)", Disposition: "codify", Trace: []string{"exceptions: none matches"}}}
+	rules := []Rule{{Name: "keep hotfixes (.holdfast.yaml, rule 1)", Disposition: "codify", Decided: []string{"spec.replicas"}, Trace: []string{"exceptions: none matches"}}}
 	controls := []Control{{"nist-800-53r5", "CM-3", "Configuration Change Control"}}
 	for name, text := range map[string]func() (string, error){
 		"pull-request": func() (string, error) {

@@ -25,7 +25,9 @@ type Control struct {
 type Rule struct {
 	Name        string
 	Disposition string
-	Trace       []string
+	// Decided are the fields or objects that it decided on.
+	Decided []string
+	Trace   []string
 }
 
 // File is one changed file and its unified diff.

@@ -246,22 +246,36 @@ func text(v gitops.Value) string {
 	return string(raw)
 }
 
-// rulesOf gives each rule that decided, once.
+// rulesOf gives each rule that decided, once, with what it decided and why earlier rules did not match there.
 func rulesOf(findings []detect.Finding, d detect.Disposition) []templates.Rule {
 	var out []templates.Rule
-	add := func(rule string, disposition detect.Disposition, trace []string) {
-		if !slices.ContainsFunc(out, func(r templates.Rule) bool { return r.Name == rule }) {
-			out = append(out, templates.Rule{Name: rule, Disposition: string(disposition), Trace: trace[:min(12, len(trace))]})
+	add := func(rule string, disposition detect.Disposition, what string, trace []string) {
+		i := slices.IndexFunc(out, func(r templates.Rule) bool { return r.Name == rule && r.Disposition == string(disposition) })
+		if i >= 0 {
+			out[i].Decided = append(out[i].Decided, what)
+			return
 		}
+		out = append(out, templates.Rule{Name: rule, Disposition: string(disposition), Decided: []string{what}, Trace: trace})
 	}
 	for _, f := range findings {
 		if len(f.Fields) == 0 {
-			add(f.Rule, f.Disposition, f.Trace)
+			add(f.Rule, f.Disposition, name(f.Object), f.Trace)
 		}
 		for _, field := range f.Fields {
 			if field.Drift && (d == "" || field.Disposition == d) {
-				add(field.Rule, field.Disposition, f.Trace)
+				add(field.Rule, field.Disposition, field.Path.String(), traceOf(f, field.Path.String()))
 			}
+		}
+	}
+	return out
+}
+
+// traceOf gives the lines of a finding's trace that are about one field.
+func traceOf(f detect.Finding, path string) []string {
+	var out []string
+	for _, line := range f.Trace {
+		if rest, ok := strings.CutPrefix(line, path+": "); ok {
+			out = append(out, rest)
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // verdict is the answer of one row.
@@ -175,6 +176,9 @@ func goneField(s *situation) verdict {
 // it from doing so, as far as the objects tell.
 func notCorrected(s *situation) verdict {
 	const what = "Live holds what an earlier revision declared, and the engine did not correct it: "
+	if s.App.Engine == gitops.None {
+		return verdict{detect.CausePending, false, nil, "Git is ahead: live holds what an earlier revision declared, and nothing but the pipeline wrote it."}
+	}
 	if why, ok := s.declaredSwitch(); ok {
 		return verdict{detect.CausePending, false, nil, what + why}
 	}
