@@ -18,25 +18,27 @@ type replacement struct {
 }
 
 // contentPatterns are the places in which kustomize prints objects, patches and literals.
-var contentPatterns = []replacement{
-	{regexp.MustCompile("(?s)with config: `.*`"), ""},
-	{regexp.MustCompile(`(?s)\[patch: ".*"\]`), "[inline patch]"},
-	{regexp.MustCompile(`(?s)literal sources.*`), "a literal is not key=value"},
-	{regexp.MustCompile(`(?s)has invalid utf8 bytes.*`), "has invalid utf8 bytes"},
-	{regexp.MustCompile(`(?s)"[^"]*" is not a valid (key|env)`), "a line has no valid $1"},
-	{regexp.MustCompile(`(?s)\bin object .*`), ""},
-	{regexp.MustCompile(`(?s)invalid document separator: .*`), "there is text behind a document separator"},
-	{regexp.MustCompile(`(?s)out of bounds for value .*`), "out of bounds"},
-	{regexp.MustCompile(`(?s)is not a string: .*`), "is not a string"},
-	{regexp.MustCompile(`(?s)value: \{.*`), ""},
-	{regexp.MustCompile("`[^`]*`"), "a value"},
+func contentPatterns() []replacement {
+	return []replacement{
+		{regexp.MustCompile("(?s)with config: `.*`"), ""},
+		{regexp.MustCompile(`(?s)\[patch: ".*"\]`), "[inline patch]"},
+		{regexp.MustCompile(`(?s)literal sources.*`), "a literal is not key=value"},
+		{regexp.MustCompile(`(?s)has invalid utf8 bytes.*`), "has invalid utf8 bytes"},
+		{regexp.MustCompile(`(?s)"[^"]*" is not a valid (key|env)`), "a line has no valid $1"},
+		{regexp.MustCompile(`(?s)\bin object .*`), ""},
+		{regexp.MustCompile(`(?s)invalid document separator: .*`), "there is text behind a document separator"},
+		{regexp.MustCompile(`(?s)out of bounds for value .*`), "out of bounds"},
+		{regexp.MustCompile(`(?s)is not a string: .*`), "is not a string"},
+		{regexp.MustCompile(`(?s)value: \{.*`), ""},
+		{regexp.MustCompile("`[^`]*`"), "a value"},
+	}
 }
 
 // explained makes an error of kustomize readable: paths are those of the repository, and no content of
 // objects or patches, which may be secret, is repeated.
 func explained(err error, fs *treeFS) error {
 	text := err.Error()
-	for _, r := range contentPatterns {
+	for _, r := range contentPatterns() {
 		text = r.pattern.ReplaceAllString(text, r.by)
 	}
 	text = strings.ReplaceAll(text, mount+"/", "")

@@ -97,7 +97,7 @@ func build(ctx context.Context, fs *treeFS, dir string, ownSchema, preload bool)
 
 // turn is held while kustomize runs: it guards the global schema of the kyaml module, which is why it is
 // global itself.
-var turn = make(chan struct{}, 1)
+var turn = make(chan struct{}, 1) //nolint:gochecknoglobals // one lock for another module's one global
 
 // guarded turns a panic of kustomize, which invalid objects can cause, into an error.
 func guarded[T any](f func() (T, error)) (out T, err error) {
