@@ -39,6 +39,8 @@ type Input struct {
 	// Policy gives the policy that holds for an Application, read from the head of the base branch: what
 	// codify must not write, whatever the disposition.
 	Policy func(app gitops.Application, tree gitops.Tree) (*policy.Policy, error)
+	// Picked names the findings that Scan was narrowed to; empty for a whole scan.
+	Picked string
 	// Override replaces policy's disposition of every drift; empty keeps it.
 	Override detect.Disposition
 	// Threads are the bot's own on the forge, which tell what earlier runs saw and proposed. May be empty.

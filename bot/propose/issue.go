@@ -117,12 +117,15 @@ func explained(f detect.Finding) []templates.Change {
 }
 
 func issueAnswers(f detect.Finding) []templates.Answer {
+	command := func(d detect.Disposition) string {
+		return "`holdfast propose --finding " + f.ID + " --disposition " + string(d) + "`"
+	}
 	out := []templates.Answer{}
 	if f.Presence == detect.Both && f.Disposition != detect.Codify {
-		out = append(out, templates.Answer{How: "to keep the live value", Effect: "`holdfast propose --disposition codify` opens a pull request that writes it to Git"})
+		out = append(out, templates.Answer{How: "to keep the live value", Effect: command(detect.Codify) + " opens a pull request that writes it to Git"})
 	}
 	if f.Disposition != detect.Revert && (f.Offer == detect.Revert || f.Presence != detect.LiveOnly) {
-		out = append(out, templates.Answer{How: "to bring Git's state back", Effect: "`holdfast propose --disposition revert` opens a pull request whose merge makes the engine apply Git again"})
+		out = append(out, templates.Answer{How: "to bring Git's state back", Effect: command(detect.Revert) + " opens a pull request whose merge makes the engine apply Git again, where an engine does so"})
 	}
 	return append(out, templates.Answer{How: "to leave it for a while", Effect: "add an exception with owner, reason and end date to the policy (`holdfast policy show` prints the one in force)"})
 }

@@ -23,7 +23,14 @@ const timeLayout = "2006-01-02 15:04:05 UTC"
 // Scope names the threads of one Application on one cluster.
 func Scope(app gitops.Application) string { return app.ID() }
 
-func (g group) scope() string { return Scope(g.app) }
+// scope is the Application's, or one of its own for a run that answers picked findings only: the threads of
+// such a run are not those of the whole.
+func (g group) scope() string {
+	if g.in.Picked == "" {
+		return Scope(g.app)
+	}
+	return Scope(g.app) + " " + g.in.Picked
+}
 
 // start fills what the pull requests of a group have in common.
 func (g group) start(d detect.Disposition, key string, findings []detect.Finding) bot.Proposal {
@@ -134,6 +141,7 @@ func fileChange(e gitops.Edit) (bot.FileChange, error) {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "diff ") {
 		text = rest
 	}
+	text = withoutSecrets(text, e.Before)
 	header := fmt.Sprintf("diff --git %s %s\n", quoted("a/"+e.Path), quoted("b/"+e.Path))
 	switch {
 	case e.Before == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ func newProposeCommand(s streams) *cobra.Command {
 	var flags inputFlags
 	var dryRun bool
 	var disposition string
+	var findings []string
 	outputs := []string{"markdown", "json", "yaml", "patch"}
 	cmd := &cobra.Command{
 		Use:   "propose",
@@ -47,18 +49,19 @@ Exit code 0: done. 1: done, and there is drift. 2: an error, or something that c
 			if err != nil {
 				return err
 			}
-			return session.propose(cmd.Context(), override, dryRun)
+			return session.propose(cmd.Context(), override, findings, dryRun)
 		},
 	}
 	flags.register(cmd.Flags(), outputs)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the proposals, change nothing")
 	cmd.Flags().StringVar(&disposition, "disposition", "", "`codify|revert|issue`: instead of what policy says")
+	cmd.Flags().StringSliceVar(&findings, "finding", nil, "`ID` of a finding to answer, and no other; repeatable")
 	return cmd
 }
 
 // propose scans, builds the proposals, and shows or publishes them. What signing and the forge need is
 // checked before anything is read, so that nothing is left half-done.
-func (x *session) propose(ctx context.Context, override detect.Disposition, dryRun bool) error {
+func (x *session) propose(ctx context.Context, override detect.Disposition, findings []string, dryRun bool) error {
 	var publisher *publisher
 	if !dryRun {
 		var err error
@@ -68,6 +71,9 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 	}
 	result, err := x.scan(ctx)
 	if err != nil {
+		return err
+	}
+	if result, err = picked(result, findings); err != nil {
 		return err
 	}
 	told := table{w: x.streams.err, now: x.input.Now}
@@ -82,7 +88,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 	}
 	proposals, skipped, err := propose.Build(ctx, propose.Input{
 		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
-		Override: override, Now: x.input.Now,
+		Override: override, Picked: strings.Join(findings, " "), Now: x.input.Now,
 	})
 	if err != nil {
 		return err
@@ -93,7 +99,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, dryR
 		}
 		return scanExit(result)
 	}
-	if err := publisher.publish(ctx, found, result, proposals); err != nil {
+	if err := publisher.publish(ctx, found, result, proposals, len(findings) > 0); err != nil {
 		return exitError{2, err}
 	}
 	return scanExit(result)
@@ -139,4 +145,19 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 // depend on it.
 func (x *session) policyAt(app gitops.Application, tree gitops.Tree) (*policy.Policy, error) {
 	return x.input.Policy(app, detect.Production, tree)
+}
+
+// picked narrows a scan to the findings of the given ids. None given keeps all.
+func picked(result detect.Scan, ids []string) (detect.Scan, error) {
+	if len(ids) == 0 {
+		return result, nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(result.Findings, func(f detect.Finding) bool { return f.ID == id && f.Drift }) {
+			return result, fmt.Errorf("--finding %s: no drift has this id now; holdfast scan -o json lists them", id)
+		}
+	}
+	slices.Sort(ids)
+	result.Findings = slices.DeleteFunc(slices.Clone(result.Findings), func(f detect.Finding) bool { return !slices.Contains(ids, f.ID) })
+	return result, nil
 }

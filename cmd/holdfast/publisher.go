@@ -181,15 +181,20 @@ func seen(result detect.Scan) publish.Seen {
 }
 
 // publish carries out what Plan decides, a repository at a time, and prints one line an action.
-func (p *publisher) publish(ctx context.Context, boards map[string]board, result detect.Scan, proposals []bot.Proposal) error {
+func (p *publisher) publish(ctx context.Context, boards map[string]board, result detect.Scan, proposals []bot.Proposal, some bool) error {
 	byRepo := map[string][]bot.Proposal{}
 	for _, one := range proposals {
 		byRepo[one.Repo] = append(byRepo[one.Repo], one)
 	}
+	// A run that answers some findings says nothing about the others: their threads are left alone.
+	scopes := publish.Seen{}
+	if !some {
+		scopes = seen(result)
+	}
 	var failed []error
 	for _, repo := range slices.Sorted(maps.Keys(boards)) {
 		b := boards[repo]
-		actions := publish.Plan(byRepo[repo], b.threads, seen(result))
+		actions := publish.Plan(byRepo[repo], b.threads, scopes)
 		for _, o := range publish.Apply(ctx, b.forge, p.commits, actions, p.session.input.Now) {
 			p.session.reportOutcome(o)
 			if o.Err != nil {
