@@ -79,6 +79,12 @@ func (j *judge) live(id gitops.ObjectID) *gitops.Object {
 func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.Scan) (detect.Finding, bool) {
 	live := j.live(declared.ID)
 	subject := classify.Subject{App: m.app, Declared: declared, Live: live, History: m.earlier(declared.ID), Ignore: m.ignore()}
+	if live == nil && j.undumped(declared.ID) {
+		u := j.unknown(m, declared.Object, "the dump holds no "+declared.ID.Kind+" at all, so it cannot tell whether this one exists")
+		u.ByChoice = true
+		out.Unknown = append(out.Unknown, u)
+		return detect.Finding{}, false
+	}
 	if live == nil {
 		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
 		f.Declared = declared
@@ -118,6 +124,20 @@ func (j *judge) compare(m *member, declared, current gitops.Object) ([]detect.Di
 		return j.compareSecret(m, declared, current)
 	}
 	return j.comparer.Compare(declared, current, compare.Options{All: j.in.All})
+}
+
+// undumped says whether an object's kind is one that dumps of a cluster's namespaces leave out, Secrets and
+// what is not namespaced, and this dump has none of it.
+func (j *judge) undumped(id gitops.ObjectID) bool {
+	if j.snapshot.Cluster != "" || id.Namespace != "" && !(id.Group == "" && id.Kind == "Secret") {
+		return false
+	}
+	for _, other := range j.snapshot.Objects.IDs() {
+		if other.GroupKind() == id.GroupKind() {
+			return false
+		}
+	}
+	return true
 }
 
 // attribute asks the audit log who wrote the fields that drift.
