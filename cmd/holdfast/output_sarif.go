@@ -128,7 +128,7 @@ func sarifMessage(f detect.Finding) string {
 	var changes []string
 	for _, field := range f.Fields {
 		if field.Drift {
-			changes = append(changes, fmt.Sprintf("%s: %s in Git, %s live", field.Path, value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V)))
+			changes = append(changes, fmt.Sprintf("%s: %s in Git, %s live", field.Path, value(field.Git), value(field.Live)))
 		}
 	}
 	if len(changes) == 0 {

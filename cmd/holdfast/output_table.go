@@ -57,12 +57,15 @@ func (t table) rows(f detect.Finding) [][]string {
 		return [][]string{{f.Risk.String(), object, note, "", "", string(f.Cause), t.writer(f.Writer), string(f.Disposition)}}
 	}
 	var rows [][]string
-	for _, field := range f.Fields {
+	fields := slices.Clone(f.Fields)
+	slices.SortStableFunc(fields, func(a, b detect.Field) int { return int(b.Risk - a.Risk) })
+	for _, field := range fields {
 		if !field.Drift && !t.all {
 			continue
 		}
+		git, live := values(field.Git, field.Live)
 		rows = append(rows, []string{
-			field.Risk.String(), object, clip(templates.Printable(shortPath(field.Path)), maxPath), value(field.Git.Set, field.Git.V), value(field.Live.Set, field.Live.V),
+			field.Risk.String(), object, clip(templates.Printable(shortPath(field.Path)), maxPath), git, live,
 			string(field.Cause), t.writer(field.Writer), string(field.Disposition),
 		})
 		object = "" // named once
@@ -219,20 +222,49 @@ func (t table) paint(r detect.Risk, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// values prints both sides on one line each. Long ones are cut to where they differ.
+func values(git, live gitops.Value) (a, b string) {
+	one, two := []rune(whole(git)), []rune(whole(live))
+	same := 0
+	for same < min(len(one), len(two)) && one[same] == two[same] {
+		same++
+	}
+	a, b = clip(string(one), maxValue), clip(string(two), maxValue)
+	if a != b || same == len(one) && same == len(two) {
+		return a, b
+	}
+	from := max(0, same-maxValue/3)
+	return window(one, from), window(two, from)
+}
+
+// window gives what a column has room for, from a place inside the text on.
+func window(text []rune, from int) string {
+	rest := string(text[from:])
+	if from > 0 {
+		rest = "…" + rest
+	}
+	if runes := []rune(rest); len(runes) > maxValue {
+		rest = string(runes[:maxValue-1]) + "…"
+	}
+	return rest
+}
+
 // value prints a value on one line; – stands for an absent one.
-func value(set bool, v any) string {
-	if !set {
+func value(v gitops.Value) string { return clip(whole(v), maxValue) }
+
+func whole(v gitops.Value) string {
+	if !v.Set {
 		return "–"
 	}
-	text, ok := v.(string)
+	text, ok := v.V.(string)
 	if !ok {
-		raw, err := json.Marshal(v)
+		raw, err := json.Marshal(v.V)
 		if err != nil {
 			return "?"
 		}
 		text = string(raw)
 	}
-	return clip(templates.Printable(text), maxValue)
+	return templates.Printable(text)
 }
 
 // clip shortens in the middle, since both ends of a path or image tell things apart.
