@@ -14,7 +14,8 @@ import (
 // layer only where siblings says so.
 var layers = [][]string{
 	{"gitops"},
-	{"gitops/typed", "gitops/repo/sign", "gitops/strictyaml", "gitops/packed", "gitops/folder"},
+	{"gitops/strictyaml", "gitops/packed"},
+	{"gitops/typed", "gitops/repo/sign", "gitops/folder"},
 	{"gitops/repo", "gitops/render"},
 	{"gitops/repo/repotest"},
 	{"gitops/flux", "gitops/codify/splice"},
