@@ -222,6 +222,10 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 			continue
 		}
 		wish := codify.Wish{App: g.app, Declared: head.Objects[i], FindingID: f.ID}
+		if f.Presence == detect.GitOnly && wish.Declared.IsSecret() {
+			skipped = append(skipped, Skipped{Finding: f.ID, Reason: "a patch that removes a Secret would show its values: remove it from Git by hand"})
+			continue
+		}
 		if f.Presence == detect.GitOnly {
 			wish.RemoveObject = true
 		}

@@ -11,7 +11,7 @@ import (
 // pending lays the source's newest commit, where the engine has not applied it in full, over the fields of an
 // object: those in which it asks for something else are added, and what the engine alone has made as it asks,
 // on the way there, is no drift. What a person made so stays one until the engine has applied it.
-func (j *judge) pending(m *member, id gitops.ObjectID, head *gitops.Declared, live *gitops.Object, fields []detect.Field) []detect.Field {
+func (j *judge) pending(m *member, head *gitops.Declared, live *gitops.Object, fields []detect.Field) []detect.Field {
 	if head == nil {
 		return fields
 	}
@@ -29,7 +29,7 @@ func (j *judge) pending(m *member, id gitops.ObjectID, head *gitops.Declared, li
 		}
 	}
 	known := fields
-	for _, d := range m.masked(id, ahead) {
+	for _, d := range m.masked(head.Object, ahead) {
 		same := slices.ContainsFunc(known, func(k detect.Field) bool {
 			return k.Path.Equal(d.Path) && fmt.Sprint(k.Git.V) == fmt.Sprint(d.Git.V)
 		})

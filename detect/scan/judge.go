@@ -101,9 +101,9 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	if err != nil {
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
 	}
-	differences = m.masked(declared.ID, differences)
+	differences = m.masked(declared.Object, differences)
 	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
-	fields = j.pending(m, declared.ID, head, live, fields)
+	fields = j.pending(m, head, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	j.attribute(fields, live)
 	if !j.in.All {
@@ -177,7 +177,7 @@ func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out
 	u.ByChoice = true
 	out.Unknown = append(out.Unknown, u)
 	return slices.DeleteFunc(fields, func(f detect.Field) bool {
-		return slices.ContainsFunc(unsure, func(p gitops.Path) bool { return f.Path.HasPrefix(p) || p.HasPrefix(f.Path) })
+		return slices.ContainsFunc(unsure, func(p gitops.Path) bool { return gitops.Overlap(object.Content, p, f.Path) })
 	})
 }
 

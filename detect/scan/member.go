@@ -11,7 +11,6 @@ import (
 
 	"holdfast/detect"
 	"holdfast/detect/classify"
-	"holdfast/detect/compare"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/flux"
@@ -298,36 +297,4 @@ func (m *member) earlier(id gitops.ObjectID) func() []gitops.Object {
 		}
 		return out
 	}
-}
-
-// masked hides the fields whose declared value came from a Secret by substitution.
-func (m *member) masked(id gitops.ObjectID, differences []detect.Difference) []detect.Difference {
-	for i := range differences {
-		d := &differences[i]
-		if m.fromSecret(id, d.Path) {
-			d.Git, d.Live, d.Masked = mask(d.Git), mask(d.Live), true
-		}
-	}
-	return differences
-}
-
-func (m *member) maskedFields(id gitops.ObjectID, fields []detect.Field) []detect.Field {
-	for i := range fields {
-		f := &fields[i]
-		if m.fromSecret(id, f.Path) {
-			f.Git, f.Live, f.Masked = mask(f.Git), mask(f.Live), true
-		}
-	}
-	return fields
-}
-
-func (m *member) fromSecret(id gitops.ObjectID, path gitops.Path) bool {
-	return slices.ContainsFunc(m.result.Secret[id], func(p gitops.Path) bool { return path.HasPrefix(p) || p.HasPrefix(path) })
-}
-
-func mask(v gitops.Value) gitops.Value {
-	if v.Set {
-		v.V = compare.Masked
-	}
-	return v
 }

@@ -93,3 +93,69 @@ func mapsKeys(a map[string]bool, b map[string][]detect.Writer) func(func(string)
 		}
 	}
 }
+
+// masked hides values that come from a Secret by substitution: the fields where the render put one, and any
+// other that holds such a value, as where a person copied it to another variable. declared is the object as
+// rendered.
+func (m *member) masked(declared gitops.Object, differences []detect.Difference) []detect.Difference {
+	values := m.secretValues()
+	for i := range differences {
+		d := &differences[i]
+		if slices.ContainsFunc(m.result.Secret[declared.ID], func(p gitops.Path) bool { return gitops.Overlap(declared.Content, p, d.Path) }) ||
+			holds(d.Git.V, values) || holds(d.Live.V, values) {
+			d.Git, d.Live, d.Masked = mask(d.Git), mask(d.Live), true
+		}
+	}
+	return differences
+}
+
+// shortSecret is the length below which a value is not looked for: it would be found everywhere. Where the
+// render put it, it is hidden all the same.
+const shortSecret = 4
+
+// secretValues are the values of the Secrets that variables of this Application come from.
+func (m *member) secretValues() []string {
+	k := m.app.Render.Kustomize
+	if k == nil || k.PostBuild == nil {
+		return nil
+	}
+	var out []string
+	for _, from := range k.PostBuild.SubstituteFrom {
+		if from.Kind != "Secret" {
+			continue
+		}
+		for _, value := range from.Values {
+			if len(value) >= shortSecret {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
+}
+
+// holds says whether a value has any of the texts in it.
+func holds(v any, texts []string) bool {
+	has := func(s string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(s, t) })
+	}
+	switch v := v.(type) {
+	case string:
+		return has(v)
+	case map[string]any:
+		for key, item := range v {
+			if has(key) || holds(item, texts) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holds(item, texts) })
+	}
+	return false
+}
+
+func mask(v gitops.Value) gitops.Value {
+	if v.Set {
+		v.V = compare.Masked
+	}
+	return v
+}

@@ -149,7 +149,7 @@ func (w *work) site(g *goal) (site, string) {
 func unreadable(r *render.Result, g *goal) string {
 	overlaps := func(paths []gitops.Path) bool {
 		return slices.ContainsFunc(paths, func(p gitops.Path) bool {
-			return p.HasPrefix(g.change.Path) || g.change.Path.HasPrefix(p)
+			return gitops.Overlap(g.wish.Declared.Content, p, g.change.Path)
 		})
 	}
 	switch id := g.wish.Declared.ID; {
