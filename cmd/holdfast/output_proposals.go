@@ -66,11 +66,12 @@ func writeProposalsJSON(w io.Writer, proposals []bot.Proposal, skipped []propose
 	return writeJSON(w, doc)
 }
 
+// content gives a file as it is printed; nil where there is none.
 func content(data []byte) *string {
 	if data == nil {
 		return nil
 	}
-	text := string(data)
+	text := string(propose.Masked(data))
 	return &text
 }
 
