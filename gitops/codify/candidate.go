@@ -141,23 +141,28 @@ func (s site) refuse(what string, err error) {
 func (s site) declaredValue() gitops.Value { return splice.Lookup(s.declared.Content, s.change.Path) }
 
 // insertion gives the place in list (the file's) at which the entry with keys belongs: behind the entry
-// that stands before it in the live list, else at the end.
+// that stands nearest before it in the live list, else before the one nearest behind it, else at the end.
 func (s site) insertion(listPath gitops.Path, list []any, keys []gitops.Key) int {
 	live, _ := splice.Lookup(s.live.Content, listPath).V.([]any)
 	i := splice.Find(live, keys)
-	for i--; i >= 0; i-- {
-		entry, ok := live[i].(map[string]any)
-		if !ok {
-			break
+	if i < 0 {
+		return len(list)
+	}
+	known := append(names(keys), s.meaning.mergeKeys(s.declared.Object, listPath)...)
+	place := func(neighbour any) int {
+		if same := keysIn(neighbour, known); len(same) > 0 {
+			return splice.Find(list, same)
 		}
-		var same []gitops.Key
-		for _, k := range keys {
-			if v, there := entry[k.Name]; there {
-				same = append(same, gitops.Key{Name: k.Name, Value: text(v)})
-			}
-		}
-		if at := splice.Find(list, same); at >= 0 && len(same) > 0 {
+		return -1
+	}
+	for j := i - 1; j >= 0; j-- {
+		if at := place(live[j]); at >= 0 {
 			return at + 1
+		}
+	}
+	for j := i + 1; j < len(live); j++ {
+		if at := place(live[j]); at >= 0 {
+			return at
 		}
 	}
 	return len(list)

@@ -211,9 +211,10 @@ func decode(t *testing.T, tree gitops.Tree, fleet []gitops.Application) []gitops
 func checkProof(t *testing.T, r Request, a *Answer) {
 	t.Helper()
 	after := r.Tree.With(a.Edits)
-	placed := map[string]bool{}
+	placed, reordered := map[string]bool{}, map[string]bool{}
 	for _, o := range a.Placed {
 		placed[o.FindingID+" "+o.Path.String()] = true
+		reordered[o.FindingID+" "+o.Path.String()] = strings.Contains(o.How, "merging reorders")
 	}
 	apps := map[string]gitops.Application{}
 	for _, app := range r.Decode(after) {
@@ -234,6 +235,9 @@ func checkProof(t *testing.T, r Request, a *Answer) {
 			if got.Set != c.After.Set || r.Schemas == nil && !cmp.Equal(splice.Normal(got.V), splice.Normal(c.After.V)) {
 				t.Errorf("%s %s: renders %v, wished %v", w.FindingID, c.Path, got.V, c.After.V)
 			}
+			if last := len(c.Path) - 1; c.Path[last].IsEntry() && !reordered[w.FindingID+" "+c.Path.String()] {
+				checkOrder(t, result.Objects[i].Content, w.Live.Content, c.Path[:last], c.Path[last].Keys[0].Name)
+			}
 		}
 	}
 	for _, e := range a.Edits {
@@ -246,6 +250,28 @@ func checkProof(t *testing.T, r Request, a *Answer) {
 	}
 	if len(a.Edits) > 0 && !a.Proof.Verified {
 		t.Errorf("edits without a proof: %s", a.Proof.Reason)
+	}
+}
+
+// checkOrder wants the entries that a rendered and a live list share in the same order.
+func checkOrder(t *testing.T, rendered, live any, list gitops.Path, key string) {
+	t.Helper()
+	named := func(content any) []string {
+		var out []string
+		entries, _ := splice.Lookup(content, list).V.([]any)
+		for _, v := range entries {
+			entry, _ := v.(map[string]any)
+			out = append(out, fmt.Sprint(entry[key]))
+		}
+		return out
+	}
+	got, want := named(rendered), named(live)
+	missing := func(from []string) func(string) bool {
+		return func(name string) bool { return !slices.Contains(from, name) }
+	}
+	got, want = slices.DeleteFunc(slices.Clone(got), missing(want)), slices.DeleteFunc(slices.Clone(want), missing(got))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s renders in the order %v, live has %v", list, got, want)
 	}
 }
 

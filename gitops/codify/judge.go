@@ -25,6 +25,8 @@ type verdict struct {
 	readers  int
 	wide     []string
 	unproven map[int]string
+	// reordered are the closed goals whose entries stand elsewhere in their lists than live, and what that does.
+	reordered map[*goal]string
 }
 
 // maxNamed bounds how many moved fields a message names.
@@ -83,6 +85,18 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 			}
 		}
 		return v
+	}
+	v.reordered = map[*goal]string{}
+	for _, closed := range v.closed {
+		after, _ := v.after.renders[closed.member].find(closed.wish.Declared.ID)
+		d, found := w.disordered(closed, after)
+		if found && d.matters {
+			v.refused = closed.change.Path.String() + " would stand elsewhere than it does live, where the order has a meaning"
+			return v
+		}
+		if found {
+			v.reordered[closed] = d.effect(after.ID)
+		}
 	}
 	var unwished []string
 	for _, m := range moves {
@@ -210,7 +224,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 			continue
 		}
 		expected := any(old.Content)
-		for _, g := range goals {
+		for _, g := range byPlace(goals, now) {
 			if g.remove || !w.met(g, now) {
 				continue
 			}

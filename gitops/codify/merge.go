@@ -1,6 +1,7 @@
 package codify
 
 import (
+	"slices"
 	"strconv"
 
 	"holdfast/gitops"
@@ -28,6 +29,7 @@ func (s site) nestFrom(i int, ordered bool, value any) any {
 			entry = map[string]any{}
 		}
 		out := s.identity(path[:i], step.Keys)
+		s.leaveOut(out, entry, path[:i], step.Keys)
 		for k, v := range entry {
 			out[k] = v
 		}
@@ -61,6 +63,21 @@ func (s site) identity(list gitops.Path, keys []gitops.Key) map[string]any {
 		}
 	}
 	return out
+}
+
+// leaveOut takes from a new entry's identity the keys that are left to their defaults, in it and in the list's
+// other entries: kustomize would not match the others any more, and would lose their order.
+func (s site) leaveOut(identity, entry map[string]any, list gitops.Path, keys []gitops.Key) {
+	others, _ := splice.Lookup(s.declared.Content, list).V.([]any)
+	if splice.Find(others, keys) >= 0 {
+		return
+	}
+	for _, k := range keys {
+		carried := slices.ContainsFunc(others, func(v any) bool { return len(keysIn(v, []string{k.Name})) > 0 })
+		if _, there := entry[k.Name]; !there && !carried && len(keysIn(entry, names(keys))) > 0 {
+			delete(identity, k.Name)
+		}
+	}
 }
 
 // entriesBefore gives the entries that stand before the one with keys, by their keys alone.

@@ -20,32 +20,51 @@ func (newPatch) candidates(_ context.Context, s site) []Candidate {
 	if s.remove || s.declared.Origin.Written.Name == "" {
 		return nil
 	}
-	value, what := any(nil), "set "
-	if s.change.After.Set {
-		value = s.change.After.V
-	} else {
-		value, what = deletion(s.change.Path), "delete "
+	what := "set "
+	if !s.change.After.Set {
+		what = "delete "
 	}
-	what += s.change.Path.String()
 	var out []Candidate
+	for _, c := range s.patchContents() {
+		out = append(out, s.addPatch(what+s.change.Path.String(), c.body, c.added)...)
+	}
+	return out
+}
+
+// patchContent is what a strategic merge patch may say below the object's identity, and how much structure
+// that is in a new patch.
+type patchContent struct {
+	body  any
+	added int
+	// list is the list that the patch repeats as a whole, if it does.
+	list gitops.Path
+}
+
+// patchContents gives what a patch may say to bring the change about.
+func (s site) patchContents() []patchContent {
+	value := s.change.After.V
+	if !s.change.After.Set {
+		value = deletion(s.change.Path)
+	}
+	var out []patchContent
 	inList := slices.ContainsFunc(s.change.Path, func(step gitops.Step) bool { return !step.IsField() })
 	if keyed(s.change.Path) && (!s.custom || !inList) {
-		out = append(out, s.addPatch(what, s.nest(s.change.After.Set, value), addsSection)...)
+		out = append(out, patchContent{body: s.nest(s.change.After.Set, value), added: addsSection})
 		if s.change.After.Set {
-			out = append(out, s.addPatch(what, s.nest(false, value), lastResort)...)
+			out = append(out, patchContent{body: s.nest(false, value), added: lastResort})
 		}
 	}
 	// A list that does not merge is replaced as a whole: the patch repeats it with the change.
 	if listPath, whole, ok := s.wholeList(s.custom); ok {
 		repeat := s
 		repeat.change.Path = listPath
-		out = append(out, s.addPatch(what, repeat.nest(true, whole), addsFile)...)
+		out = append(out, patchContent{repeat.nest(true, whole), addsFile, listPath})
 	} else if list, whole, ok := s.wholeList(true); ok {
 		entries, _ := whole.([]any)
 		repeat := s
 		repeat.change.Path = list
 		replaced := append([]any{map[string]any{"$patch": "replace"}}, entries...)
-		out = append(out, s.addPatch(what, repeat.nest(true, replaced), lastResort)...)
+		out = append(out, patchContent{repeat.nest(true, replaced), lastResort, list})
 	}
 	return out
 }
@@ -65,13 +84,19 @@ func (s site) wholeList(outermost bool) (gitops.Path, any, bool) {
 		return nil, nil, false
 	}
 	changed := s.declared.Content
-	if s.change.After.Set {
+	list, _ := splice.Lookup(changed, s.change.Path[:len(s.change.Path)-1]).V.([]any)
+	last := s.change.Path[len(s.change.Path)-1]
+	if s.change.After.Set && last.IsEntry() && index(list, last) < 0 {
+		at := s.insertion(s.change.Path[:len(s.change.Path)-1], list, last.Keys)
+		list = slices.Insert(slices.Clone(list), at, s.change.After.V)
+		changed, _ = with(changed, s.change.Path[:len(s.change.Path)-1], list).(map[string]any)
+	} else if s.change.After.Set {
 		changed, _ = with(changed, s.change.Path, s.change.After.V).(map[string]any)
 	} else {
 		changed, _ = without(changed, s.change.Path).(map[string]any)
 	}
-	list := splice.Lookup(changed, s.change.Path[:i])
-	return s.change.Path[:i], list.V, list.Set
+	whole := splice.Lookup(changed, s.change.Path[:i])
+	return s.change.Path[:i], whole.V, whole.Set
 }
 
 // with gives content with value at path, a missing list entry appended.

@@ -127,17 +127,17 @@ func (s site) editMerge(p patchRef, doc int, content map[string]any) []Candidate
 	change := s.change.Path
 	old := splice.Lookup(content, change)
 	own := p.target == nil || exact(p.target["name"])
+	var out []Candidate
 	if s.change.After.Set {
 		if old.Set || own && describes(content, change) {
 			after, what, added, err := s.changeIn(p.data, doc, nil, content)
-			return s.write(p, what, after, err, added)
+			out = s.write(p, what, after, err, added)
 		}
-		if !own {
-			return nil
+		if own && !old.Set {
+			out = append(out, s.joinPatch(p, doc, content)...)
 		}
-		return s.mergeInto(p, doc, content, s.nest(true, s.change.After.V), "add "+change.String())
+		return out
 	}
-	var out []Candidate
 	if old.Set && old.V != nil {
 		after, err := splice.Remove(p.data, doc, lone(content, change))
 		out = s.write(p, "remove "+change.String(), after, err, changesValue)
@@ -145,7 +145,7 @@ func (s site) editMerge(p patchRef, doc int, content map[string]any) []Candidate
 		out = append(out, s.write(p, what, after, err, added)...)
 	}
 	if own {
-		out = append(out, s.mergeInto(p, doc, content, s.nest(false, deletion(change)), "delete "+change.String())...)
+		out = append(out, s.joinPatch(p, doc, content)...)
 	}
 	return out
 }
@@ -169,13 +169,29 @@ func lone(content any, path gitops.Path) gitops.Path {
 	return path
 }
 
-// mergeInto writes what a patch has to say in addition.
-func (s site) mergeInto(p patchRef, doc int, content map[string]any, more any, what string) []Candidate {
-	after, err := splice.Set(p.data, doc, nil, merged(content, more))
-	return s.write(p, what, after, err, addsEntry)
+// joinPatch writes into a patch what a new patch would say.
+func (s site) joinPatch(p patchRef, doc int, content map[string]any) []Candidate {
+	var out []Candidate
+	for _, more := range s.patchContents() {
+		if more.list != nil && splice.Lookup(content, more.list).Set {
+			continue // the patch repeats the list already: the change is made there
+		}
+		after, err := splice.Set(p.data, doc, nil, merged(content, more.body))
+		added := addsEntry
+		if more.added == lastResort {
+			added = lastResort
+		}
+		what := "add "
+		if !s.change.After.Set {
+			what = "delete "
+		}
+		out = append(out, s.write(p, what+s.change.Path.String(), after, err, added)...)
+	}
+	return out
 }
 
-// merged joins two patches: mappings by key, lists of mappings by the entries' shared keys.
+// merged joins two patches: mappings by key, lists of mappings by the entries' shared keys. What b adds to a
+// list stands behind the entry that b names before it.
 func merged(a, b any) any {
 	switch b := b.(type) {
 	case map[string]any:
@@ -200,12 +216,20 @@ func merged(a, b any) any {
 			return b
 		}
 		list = slices.Clone(list)
+		before := -1
 		for _, v := range b {
-			if i := splice.Find(list, keysOf(v)); i >= 0 {
+			i := splice.Find(list, keysOf(v))
+			switch {
+			case i >= 0:
 				list[i] = merged(list[i], v)
-				continue
+			case before >= 0:
+				i = before + 1
+				list = slices.Insert(list, i, v)
+			default:
+				i = len(list)
+				list = append(list, v)
 			}
-			list = append(list, v)
+			before = i
 		}
 		return list
 	}

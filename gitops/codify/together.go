@@ -1,6 +1,11 @@
 package codify
 
-import "slices"
+import (
+	"slices"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
 
 // removalsFirst orders goals so that what goes from a list is gone before something is added beside it:
 // entries then find the neighbours that they will have.
@@ -15,6 +20,25 @@ func removalsFirst(goals []*goal) []*goal {
 		}
 		return 1
 	})
+	return out
+}
+
+// byPlace orders an object's goals so that one after the other leads from the old object to the new one: entries
+// that go first, then those that came, each in the place that it has in the new list.
+func byPlace(goals []*goal, now gitops.Declared) []*goal {
+	place := map[*goal]int{}
+	for _, g := range goals {
+		path := g.change.Path
+		switch {
+		case g.takesEntry():
+			place[g] = -1
+		case g.change.After.Set && len(path) > 0 && path[len(path)-1].IsEntry():
+			list, _ := splice.Lookup(now.Content, path[:len(path)-1]).V.([]any)
+			place[g] = index(list, path[len(path)-1])
+		}
+	}
+	out := slices.Clone(goals)
+	slices.SortStableFunc(out, func(a, b *goal) int { return place[a] - place[b] })
 	return out
 }
 

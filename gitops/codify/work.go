@@ -174,8 +174,8 @@ func layersIf(tree gitops.Tree, app gitops.Application) []layer {
 	return out
 }
 
-// choose proves candidates in order. The first that moves nothing unwished and that no other member reads
-// wins; else the one with the least reach.
+// choose proves candidates in order. The first that moves nothing unwished, that no other member reads and
+// that keeps the order of lists wins; else the one with the least reach, and among those one that keeps the order.
 func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Candidate, verdict, []miss, error) {
 	var misses []miss
 	var best *Candidate
@@ -188,6 +188,9 @@ func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Ca
 			continue
 		}
 		seen[key] = true
+		if best != nil && c.Added >= lastResort && bestVerdict.reach == 0 && bestVerdict.readers == 0 {
+			break // a list in its order is not worth a patch that freezes the list
+		}
 		v := w.judge(ctx, g, *c)
 		if err := ctx.Err(); err != nil {
 			return nil, verdict{}, nil, fmt.Errorf("codify: %w", err)
@@ -195,9 +198,9 @@ func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Ca
 		switch {
 		case v.refused != "":
 			misses = append(misses, miss{*c, v.refused, v.reach})
-		case v.reach == 0 && v.readers == 0:
+		case v.reach == 0 && v.readers == 0 && len(v.reordered) == 0:
 			return c, v, misses, nil
-		case best == nil || cmp.Or(v.reach-bestVerdict.reach, v.readers-bestVerdict.readers) < 0:
+		case best == nil || cmp.Or(v.reach-bestVerdict.reach, v.readers-bestVerdict.readers, len(v.reordered)-len(bestVerdict.reordered)) < 0:
 			best, bestVerdict = c, v
 		}
 	}
@@ -217,6 +220,9 @@ func (w *work) accept(g *goal, c Candidate, v verdict) {
 		closed.outcome.Reason, closed.outcome.NearestMiss = "", ""
 		if closed.outcome.How == "" || closed == g {
 			closed.outcome.How = c.What
+			if effect := v.reordered[closed]; effect != "" {
+				closed.outcome.How += "; " + effect
+			}
 		}
 	}
 }
