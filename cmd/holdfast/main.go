@@ -14,6 +14,10 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], standardStreams()))
+	s := standardStreams()
+	flush := withoutWarnings()
+	code := run(ctx, os.Args[1:], s)
+	stop()
+	flush()
+	os.Exit(code)
 }
