@@ -255,7 +255,6 @@ func heapFigures(current []byte) ([]figure, error) {
 	}
 	asMaps := (heap() - before) * 10
 	runtime.KeepAlive(maps)
-	maps = nil
 
 	before = heap()
 	snapshot, err := dumped(current, held)

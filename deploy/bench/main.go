@@ -17,7 +17,8 @@ import (
 func main() {
 	program := flag.String("holdfast", "bin/holdfast", "the built command")
 	rounds := flag.Int("rounds", 5, "how often what has a median is measured")
-	only := flag.String("only", "compare,scan,render", "what to measure")
+	// compare comes last: a program's peak memory begins with that of the process which starts it.
+	only := flag.String("only", "scan,render,compare", "what to measure, in this order")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

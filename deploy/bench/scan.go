@@ -74,12 +74,12 @@ func withMarks(o map[string]any) map[string]any {
 
 // bench is a control plane that holds the objects, and a repository that declares them.
 type bench struct {
-	cluster                          *lab.Cluster
-	client                           *http.Client
-	folder                           string
-	holdfast, kubectl                string
-	application, repository, getArgs []string
-	idle                             float64 // CPU seconds a second of the API server with nothing to do
+	cluster                 *lab.Cluster
+	client                  *http.Client
+	folder                  string
+	holdfast, kubectl       string
+	application, repository []string
+	idle                    float64 // CPU seconds a second of the API server with nothing to do
 }
 
 func scanFigures(ctx context.Context, program string, rounds int) ([]figure, error) {

@@ -75,7 +75,6 @@ func BenchmarkDecode(b *testing.B) {
 					held.Add(held.Pack(o))
 				}
 			}
-			decoder = nil
 			b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
 			runtime.KeepAlive(held)
 		}
