@@ -236,14 +236,17 @@ func merged(a, b any) any {
 	return b
 }
 
-// keysOf gives the plain fields of a list entry by which it is known: name, or else all scalars.
+// keysOf gives the plain fields of a list entry by which it is known: the path of a mount, since a volume may be
+// mounted twice, name, or else all scalars.
 func keysOf(v any) []gitops.Key {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return []gitops.Key{{Value: text(v)}}
 	}
-	if name, ok := m["name"]; ok {
-		return []gitops.Key{{Name: "name", Value: text(name)}}
+	for _, key := range []string{"mountPath", "devicePath", "name"} {
+		if v, ok := m[key]; ok {
+			return []gitops.Key{{Name: key, Value: text(v)}}
+		}
 	}
 	var keys []gitops.Key
 	for k, v := range m {
