@@ -1,9 +1,9 @@
 package bot
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
+
+	"holdfast/detect"
 )
 
 // Marker gives the hidden HTML comment that ties a thread to its key and content hash. It is the last line
@@ -24,12 +24,7 @@ func ParseMarker(body string) (key, hash string, ok bool) {
 
 // Hash gives a short content hash of parts, each told from the next; 80 bits in hex.
 func Hash(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil))[:20]
+	return detect.Digest(parts...)[:20]
 }
 
 // Key makes the key of a thread: the first half tells the scope (a cluster's Application, or a root cause

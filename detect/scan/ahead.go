@@ -23,7 +23,7 @@ func (j *judge) pending(m *member, head *gitops.Declared, live *gitops.Object, f
 	for i := range fields {
 		field := &fields[i]
 		open := slices.ContainsFunc(ahead, func(d detect.Difference) bool { return overlap(d.Path, field.Path) })
-		if field.Drift && !open && (field.Writer == nil || field.Writer.Confidence == detect.Unresolved || m.writes(*field.Writer)) {
+		if w := field.Writer; field.Differs && !open && (w == nil || w.Manager == "" && w.User == "" || m.writes(*w)) {
 			field.Drift, field.Cause = false, detect.CausePending
 			field.Reason = fmt.Sprintf("Git is ahead: commit %.12s, not applied in full yet, declares it as it is.", m.headCommit)
 		}

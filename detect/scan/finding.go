@@ -1,8 +1,6 @@
 package scan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 // finding starts a finding about an object, with the identity that stays the same from scan to scan.
 func (j *judge) finding(m *member, object detect.ObjectRef, presence detect.Presence) detect.Finding {
 	return detect.Finding{
-		ID:          digest(j.target.Name, appName(m.app), object.ID().String())[:12],
+		ID:          detect.FindingID(j.target.Name, appName(m.app), object.ID()),
 		Cluster:     j.target.Name,
 		Application: appName(m.app),
 		Object:      object,
@@ -73,16 +71,7 @@ func fingerprint(f detect.Finding) string {
 		parts = append(parts, strings.Join(part, "\x01"))
 	}
 	slices.Sort(parts[3:])
-	return digest(parts...)[:16]
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return detect.Digest(parts...)[:16]
 }
 
 func appName(a gitops.Application) string { return a.Namespace + "/" + a.Name }

@@ -12,6 +12,7 @@ import (
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/flux"
 )
 
 // judge gives the findings of the members of one cluster.
@@ -281,6 +282,12 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 	if field.Disposition != detect.Revert {
 		return
 	}
+	if off := correctionOff(m.facts.Switches(subject)); m.app.Engine == gitops.Flux && off != nil {
+		field.Disposition, d.AfterHeal = detect.AsIssue, ""
+		field.Rule += ", but a revert would not converge"
+		field.Reason += fmt.Sprintf(" %s does not correct this object while the cluster has %s: take that off first.", m.app.Engine, off)
+		return
+	}
 	reason, refused := m.facts.Refused(subject, *field)
 	if !refused {
 		return
@@ -291,6 +298,17 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 	if field.Sensitive || field.Masked {
 		field.Disposition = detect.AsIssue
 	}
+}
+
+// correctionOff gives the mark on the live object that keeps Flux from applying it, nil without one. Source:
+// fluxcd/pkg ssa/manager_apply.go.
+func correctionOff(switches []detect.Field) gitops.Path {
+	for _, s := range switches {
+		if len(s.Path) == 3 && s.Live.Set && slices.Contains([]string{flux.KustomizeGroup + "/reconcile", flux.KustomizeGroup + "/ssa"}, s.Path[2].Field) {
+			return s.Path
+		}
+	}
+	return nil
 }
 
 func (j *judge) unknown(m *member, o gitops.Object, why string) detect.UnknownObject {

@@ -39,7 +39,7 @@ func (j *judge) problems(out *detect.Scan, m *member) {
 			continue
 		}
 		f := j.finding(m, detect.Ref(d.Object), detect.Both)
-		f.ID = digest(f.ID, "repeated keys")[:12] // the object's own drift is another finding
+		f.ID = detect.Digest(f.ID, "repeated keys")[:12] // the object's own drift is another finding
 		f.Declared, f.Live = d, j.live(d.ID)
 		f.ObjectLevel, f.Drift, f.Cause = true, true, detect.CauseNone
 		f.Reason = strings.Join(texts, "; ") + ": strict parsers refuse the file, lenient ones take the last value"

@@ -138,7 +138,7 @@ func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject
 		if !u.NotServed && !u.Optional {
 			out = append(out, detect.UnknownObject{
 				Cluster: target.Name, Object: detect.ObjectRef{APIVersion: u.Group, Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
-				Reason: unreadText(u) + "; Applications may be hidden (deploy/rbac has the role that is needed)",
+				Reason: unreadText(u) + "; Applications may be hidden (deploy/rbac has the role that is needed)", ByChoice: u.ByChoice,
 			})
 		}
 	}
