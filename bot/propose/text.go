@@ -111,6 +111,11 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 	if g.app.Engine == gitops.Flux && !g.app.Suspended && g.app.Interval > 0 {
 		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, interval(g.app.Interval))
 	}
+	for _, o := range answer.Placed {
+		if _, note, ok := strings.Cut(o.How, "; merging "); ok {
+			after += " For " + templates.Code(o.Path.String()) + ", merging " + note + "."
+		}
+	}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
 		Unplaced: unplaced(wanted, skipped), AfterMerge: after,
