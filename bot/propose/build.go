@@ -198,6 +198,7 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 	var skipped []Skipped
 	request := codify.Request{
 		Tree: g.source.Tree, Fleet: g.in.Fleet(g.source.Tree, g.source.Repo), Render: g.in.Render, Schemas: g.in.Schemas,
+		AllowWide: true, AllowIncomplete: true, // one proof holds for all: only what policy grants to each of them
 	}
 	held, err := g.in.Policy(g.app, g.source.Tree)
 	if err != nil {
@@ -228,6 +229,7 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 		}
 		if f.Presence == detect.GitOnly {
 			wish.RemoveObject = true
+			request.AllowWide, request.AllowIncomplete = request.AllowWide && f.AllowWide, request.AllowIncomplete && f.AllowIncomplete
 		}
 		if f.Live != nil {
 			wish.Live = *f.Live
@@ -240,8 +242,8 @@ func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Req
 			wish.Changes = append(wish.Changes, gitops.FieldChange{
 				Path: field.Path, Before: gitops.Lookup(wish.Declared.Content, field.Path), After: field.Live,
 			})
-			request.AllowWide = request.AllowWide || field.AllowWide
-			request.AllowIncomplete = request.AllowIncomplete || field.AllowIncomplete
+			request.AllowWide = request.AllowWide && field.AllowWide
+			request.AllowIncomplete = request.AllowIncomplete && field.AllowIncomplete
 		}
 		if len(wish.Changes) > 0 || wish.RemoveObject {
 			request.Wishes = append(request.Wishes, wish)

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/detect"
+	"holdfast/detect/policy"
 	"holdfast/templates"
 )
 
@@ -23,7 +25,7 @@ func issues(in Input, plans map[string]plan) ([]bot.Proposal, error) {
 		if in.Override != "" {
 			f = overridden(f, in.Override)
 		}
-		cause := rootCause(f)
+		cause := repoOf(in, f) + "\x00" + rootCause(f)
 		if byCause[cause] == nil {
 			order = append(order, cause)
 		}
@@ -31,7 +33,7 @@ func issues(in Input, plans map[string]plan) ([]bot.Proposal, error) {
 	}
 	var out []bot.Proposal
 	for _, cause := range order {
-		p, err := issue(in, byCause[cause], plans)
+		p, err := issue(in, cause, byCause[cause], plans)
 		if err != nil {
 			return nil, err
 		}
@@ -40,13 +42,27 @@ func issues(in Input, plans map[string]plan) ([]bot.Proposal, error) {
 	return out, nil
 }
 
-// rootCause is the same for findings that say the same of the same object, on whichever cluster.
+// repoOf gives the repository behind a finding's Application.
+func repoOf(in Input, f detect.Finding) string {
+	for _, a := range in.Scan.Applications {
+		if a.Application.Cluster == f.Cluster && a.Application.Namespace+"/"+a.Application.Name == f.Application {
+			return a.Application.Source.Repo
+		}
+	}
+	return ""
+}
+
+// rootCause is the same for findings that say the same of the same object, on whichever cluster. Of hidden
+// values it cannot be told whether they are the same.
 func rootCause(f detect.Finding) string {
 	parts := []string{f.Object.ID().String(), string(f.Presence), string(f.Cause)}
 	for _, field := range f.Fields {
 		if field.Drift {
 			change, _ := json.Marshal([]any{field.Path, field.Git, field.Live})
 			parts = append(parts, string(change))
+		}
+		if field.Drift && field.Masked {
+			parts = append(parts, f.ID)
 		}
 	}
 	return strings.Join(parts, "\x00")
@@ -55,25 +71,33 @@ func rootCause(f detect.Finding) string {
 // RootScope is the scope of threads about one root cause on several clusters.
 const RootScope = "root cause"
 
-func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal, error) {
+// issue makes the issue of findings that have one cause, of which the weightiest speaks for all.
+func issue(in Input, cause string, same []detect.Finding, plans map[string]plan) (bot.Proposal, error) {
+	slices.SortStableFunc(same, func(a, b detect.Finding) int {
+		return cmp.Or(cmp.Compare(b.Risk, a.Risk), cmp.Compare(policy.Strictness(b.Disposition), policy.Strictness(a.Disposition)))
+	})
 	f := same[0]
 	object := name(f.Object)
-	p := bot.Proposal{Kind: bot.AsIssue, Disposition: f.Disposition, Risk: f.Risk, Labels: labels(f.Risk, f.Disposition)}
+	p := bot.Proposal{
+		Kind: bot.AsIssue, Disposition: f.Disposition, Risk: f.Risk, Labels: labels(f.Risk, f.Disposition), Repo: repoOf(in, f),
+	}
 	view := templates.Issue{
 		Disposition: string(f.Disposition), Object: object, Presence: string(f.Presence), Risk: f.Risk.String(),
 		Cause: string(f.Cause), Reason: f.Reason, Controls: controlsOf(same), Rules: rulesOf(same[:1], ""),
 		Changes: changesOf(same[:1], ""), Explained: explained(f), Answers: issueAnswers(f),
-		Codify: plans[f.ID].codify, Revert: plans[f.ID].revert, PullRequest: plans[f.ID].pullRequest,
+		Codify: planned(same, plans, func(p plan) string { return p.codify }),
+		Revert: planned(same, plans, func(p plan) string { return p.revert }), PullRequest: plans[f.ID].pullRequest,
 	}
 	if f.Declared != nil && f.Declared.Origin.File != "" {
 		view.Declared = f.Declared.Origin.File
 	}
 	var prints []string
+	clusters := map[string]bool{}
 	for _, one := range same {
 		view.Applications = append(view.Applications, one.Cluster+"/"+one.Application)
 		p.Findings = append(p.Findings, one.ID)
 		prints = append(prints, one.Fingerprint)
-		p.Risk = max(p.Risk, one.Risk)
+		clusters[one.Cluster] = true
 		if one.FirstSeen.Before(f.FirstSeen) {
 			f.FirstSeen = one.FirstSeen
 		}
@@ -82,18 +106,15 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 	if t := latest(f); !t.IsZero() {
 		view.FirstSeen = day(f.FirstSeen) + ", written " + day(t)
 	}
-	for _, a := range in.Scan.Applications {
-		if a.Application.Cluster == f.Cluster && a.Application.Namespace+"/"+a.Application.Name == f.Application {
-			p.Repo = a.Application.Source.Repo
-		}
+	p.Key = bot.Key(RootScope, cause, string(bot.AsIssue))
+	if len(same) == 1 && !isOpen(in.Threads, p.Key) { // one that has been about several stays the thread of what is left
+		p.Key = bot.Key(f.Cluster+"/"+f.Application, f.ID, string(bot.AsIssue))
 	}
-	if len(same) == 1 {
-		p.Key = bot.Key(f.Cluster+"/"+f.Application, f.Object.ID().String(), string(bot.AsIssue))
-		p.Title = templates.Title(fmt.Sprintf("Drift: %s on %s", object, f.Cluster))
-	} else {
-		p.Key = bot.Key(RootScope, rootCause(f), string(bot.AsIssue))
-		p.Title = templates.Title(fmt.Sprintf("Drift: %s on %d clusters", object, len(same)))
+	where := f.Cluster
+	if len(clusters) > 1 {
+		where = fmt.Sprintf("%d clusters", len(clusters))
 	}
+	p.Title = templates.Title(fmt.Sprintf("Drift: %s on %s", object, where))
 	slices.Sort(prints)
 	body, err := templates.IssueBody(view)
 	if err != nil {
@@ -103,6 +124,29 @@ func issue(in Input, same []detect.Finding, plans map[string]plan) (bot.Proposal
 	record := bot.Record{FirstSeen: f.FirstSeen, About: fingerprints(same)}
 	p.Body = templates.Cut(body, "`holdfast scan -o json` has the whole finding "+f.ID, record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	return p, nil
+}
+
+// planned says what pull requests do about findings of one cause: once where it is the same for all, else by
+// Application.
+func planned(same []detect.Finding, plans map[string]plan, of func(plan) string) string {
+	first := of(plans[same[0].ID])
+	if !slices.ContainsFunc(same, func(f detect.Finding) bool { return of(plans[f.ID]) != first }) {
+		return first
+	}
+	var out []string
+	for _, f := range same {
+		if text := of(plans[f.ID]); text != "" {
+			out = append(out, f.Cluster+"/"+f.Application+": "+text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func isOpen(threads []bot.Thread, key string) bool {
+	return slices.ContainsFunc(threads, func(t bot.Thread) bool {
+		has, _, ok := bot.ParseMarker(t.Body)
+		return ok && has == key && t.State == bot.Open
+	})
 }
 
 // explained gives the differences of the object that are no drift.

@@ -40,6 +40,8 @@ type Seen struct {
 	Scopes map[string]bool
 	// Drifts are the fingerprints of all that drifts, named as in bot.Record.About.
 	Drifts map[string]string
+	// Unknown are the IDs of findings about objects that could not be judged.
+	Unknown map[string]bool
 	// Revisions are the revisions that the engines have applied, by scope mark, for texts.
 	Revisions map[string]string
 }
@@ -141,6 +143,11 @@ func (s Seen) partlyUndone(now, before bot.Record) bool {
 // gone decides about an open thread that nothing wants any more.
 func (s Seen) gone(t bot.Thread, scope string) Action {
 	record := bot.ParseRecord(t.Body)
+	for id := range record.About {
+		if s.Unknown[id] {
+			return Action{Verb: Nothing, Reason: "what it is about could not be read", Thread: t}
+		}
+	}
 	if s.drifts(t, record) {
 		if t.Kind == bot.AsIssue {
 			return Action{Verb: Close, Reason: "another issue is about this drift now", Thread: t}

@@ -91,3 +91,15 @@ func TestPlan(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatCouldNotBeReadIsNotClosed(t *testing.T) {
+	issue := held(recorded(bot.AsIssue, "aa", bot.Record{About: map[string]string{"0a": "1b"}}), 1, bot.Open)
+	seen := Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}}
+	if got := Plan(nil, []bot.Thread{issue}, seen); len(got) != 1 || got[0].Verb != Close {
+		t.Errorf("read, and gone: got %+v", got)
+	}
+	seen.Unknown = map[string]bool{"0a": true}
+	if got := Plan(nil, []bot.Thread{issue}, seen); len(got) != 1 || got[0].Verb != Nothing {
+		t.Errorf("not read: got %+v", got)
+	}
+}

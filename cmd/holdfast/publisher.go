@@ -161,9 +161,12 @@ func threadsOf(boards map[string]board) []bot.Thread {
 	return out
 }
 
-// seen sums up what the scan says about threads.
+// seen sums up what the scan says about threads. Where something went wrong, an Application's threads are left
+// alone; those about several clusters, where anything is not known.
 func seen(result detect.Scan) publish.Seen {
-	out := publish.Seen{Scopes: map[string]bool{}, Drifts: propose.Drifting(result), Revisions: map[string]string{}}
+	out := publish.Seen{
+		Scopes: map[string]bool{}, Drifts: propose.Drifting(result), Unknown: map[string]bool{}, Revisions: map[string]string{},
+	}
 	all := true
 	for _, a := range result.Applications {
 		scope := bot.ScopeMark(propose.Scope(a.Application))
@@ -174,6 +177,13 @@ func seen(result detect.Scan) publish.Seen {
 		out.Scopes[scope] = true
 		if commit := a.Application.Source.Applied; commit != "" && commit != working {
 			out.Revisions[scope] = commit
+		}
+	}
+	for _, u := range result.Unknown {
+		out.Unknown[detect.FindingID(u.Cluster, u.Application, u.Object.ID())] = true
+		if !u.ByChoice {
+			all = false
+			delete(out.Scopes, bot.ScopeMark(u.Cluster+"/"+u.Application))
 		}
 	}
 	out.Scopes[bot.ScopeMark(propose.RootScope)] = all

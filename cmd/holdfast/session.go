@@ -309,11 +309,12 @@ func (x *session) fleet(result detect.Scan) func(gitops.Tree, string) []gitops.A
 	}
 }
 
-// repositoriesOf lists the repositories of a scan's Applications, each once.
+// repositoriesOf lists the repositories of the Applications that a scan could assess, each once. Whoever may
+// make an Application in a cluster can name any repository in it, so one that is not bound must not be asked for.
 func (x *session) repositoriesOf(result detect.Scan) []string {
 	var out []string
 	for _, a := range result.Applications {
-		if url := a.Application.Source.Repo; !slices.Contains(out, url) {
+		if url := a.Application.Source.Repo; a.State == detect.Rendered && !slices.Contains(out, url) {
 			out = append(out, url)
 		}
 	}
