@@ -93,6 +93,8 @@ func secretPaths(at any, path gitops.Path) []gitops.Path {
 			here := path.Child(gitops.Field(key))
 			values, ok := value.(map[string]any)
 			switch {
+			case key == "patch" && patchesSecrets(v):
+				out = append(out, here)
 			case !secret || key != "data" && key != "stringData":
 				out = append(out, secretPaths(value, here)...)
 			case ok:
@@ -110,6 +112,18 @@ func secretPaths(at any, path gitops.Path) []gitops.Path {
 
 // embedded finds a Secret inside a text: an inline patch, or the annotation that kubectl apply leaves.
 var embedded = regexp.MustCompile(`["']?kind["']?\s*:\s*["']?Secret\b`)
+
+// patchesSecrets says whether an entry of a kustomization's patches may change a Secret's values: by what it
+// aims at, or, where that is left open, by the paths it names.
+func patchesSecrets(entry map[string]any) bool {
+	text, ok := entry["patch"].(string)
+	target, _ := entry["target"].(map[string]any)
+	kind, _ := target["kind"].(string)
+	return ok && (kind == "Secret" || (kind == "" || regexp.QuoteMeta(kind) != kind) && secretPath.MatchString(text))
+}
+
+// secretPath finds a path of a JSON patch that leads to what may be a Secret's values.
+var secretPath = regexp.MustCompile(`/(string)?[dD]ata\b`)
 
 // isLiteral says whether a path leads to a literal of a secretGenerator.
 func isLiteral(path gitops.Path) bool {

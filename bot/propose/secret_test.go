@@ -49,6 +49,15 @@ func TestSecretValuesAreMasked(t *testing.T) {
 		"a patch of a Secret": {
 			"patches:\n- patch: |\n    kind: Secret\n    stringData: {a: hunter2}\n",
 			"patches:\n- patch: |-\n    <secret>\n"},
+		"a patch by paths, aimed at a Secret": {
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /stringData/a\n      value: hunter2\n",
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    <secret>\n"},
+		"a patch by paths, aimed at any kind": {
+			"patches:\n- patch: |-\n    - op: replace\n      path: /data/a\n      value: hunter2\n  target: {name: secret}\n",
+			"patches:\n- patch: |-\n    <secret>\n  target: {name: secret}\n"},
+		"a patch by paths, aimed at another kind": {
+			"patches:\n- target: {kind: ConfigMap, name: no-secret}\n  patch: '[{op: replace, path: /data/a, value: x}]'\n",
+			"patches:\n- target: {kind: ConfigMap, name: no-secret}\n  patch: '[{op: replace, path: /data/a, value: x}]'\n"},
 		"a document that cannot be read": {"kind: Secret\ndata: {a: hunter2\n", "<secret>\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +78,9 @@ func TestPatchesKeepAwayFromSecrets(t *testing.T) {
 		"beside a generator": {
 			"secretGenerator:\n- name: s\n  literals:\n  - password=hunter2\n  - token=hunter2\nimages:\n- name: a\n  newTag: \"1\"\n",
 			"secretGenerator:\n- name: s\n  literals:\n  - password=hunter2\n  - token=hunter2\nimages:\n- name: a\n  newTag: \"2\"\n"},
+		"beside a patch of a Secret": {
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /stringData/a\n      value: hunter2\n",
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /stringData/a\n      value: hunter2\n- patch: |-\n    kind: ConfigMap\n"},
 		"without a last line end": {"kind: ConfigMap\nx: 1", "kind: ConfigMap\nx: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
