@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -17,8 +18,14 @@ func Present(v any) Value { return Value{Set: true, V: v} }
 // IsZero says whether the value is absent, so that JSON output leaves its key out (omitzero).
 func (v Value) IsZero() bool { return !v.Set }
 
-// MarshalJSON prints the value alone.
-func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.V) }
+// MarshalJSON prints the value alone. Whether < and & are escaped is left to the encoder around it.
+func (v Value) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v.V)
+	return out.Bytes(), err
+}
 
 // UnmarshalJSON reads a value that is present.
 func (v *Value) UnmarshalJSON(data []byte) error {

@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"fmt"
 	"strings"
 
 	"holdfast/bot"
@@ -72,7 +73,15 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 	}
 	for _, t := range threads {
 		key, _, ok := bot.ParseMarker(t.Body)
-		if !ok || want[key] || byKey[key].Number != t.Number || t.State != bot.Open || !seen.Scopes[bot.ScopeOf(key)] {
+		if !ok || t.State != bot.Open {
+			continue
+		}
+		if first := byKey[key]; first.Number != t.Number {
+			// Two runs at the same time, or one that did not learn what became of its request.
+			out = append(out, Action{Verb: Close, Reason: fmt.Sprintf("number %d is the same", first.Number), Thread: t})
+			continue
+		}
+		if want[key] || !seen.Scopes[bot.ScopeOf(key)] {
 			continue
 		}
 		out = append(out, seen.gone(t, bot.ScopeOf(key)))
@@ -80,12 +89,14 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 	return out
 }
 
-// preferred says which of two threads with one key counts: the open one, else the newer.
+// preferred says which of two threads with one key counts: the open one; of two open ones the older, which
+// people may have answered; else the newer.
 func preferred(a, b bot.Thread) bool {
-	if (a.State == bot.Open) != (b.State == bot.Open) {
-		return a.State == bot.Open
+	open := a.State == bot.Open
+	if open != (b.State == bot.Open) {
+		return open
 	}
-	return a.Number > b.Number
+	return open == (a.Number < b.Number)
 }
 
 func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {

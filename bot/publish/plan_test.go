@@ -48,6 +48,8 @@ func TestPlan(t *testing.T) {
 		{"new content updates in place", []bot.Proposal{proposal(issue, scope, "bb")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, "")}, []Verb{Update}},
 		{"a drift that is gone closes its issue", nil, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, "")}, []Verb{Close}},
 		{"a thread of an Application that was not assessed is left alone", nil, []bot.Thread{thread(issue, foreign, "aa", 1, bot.Open, "")}, nil},
+		{"of two threads with one key the newer closes, the older is kept", []bot.Proposal{proposal(issue, scope, "aa")},
+			[]bot.Thread{thread(issue, scope, "aa", 7, bot.Open, ""), thread(issue, scope, "aa", 3, bot.Open, "")}, []Verb{Nothing, Close}},
 		{"a thread without a marker is left alone", nil, []bot.Thread{{Kind: issue, Number: 1, State: bot.Open, Body: "hello"}}, nil},
 		{"a closed issue whose drift is gone is left alone", nil, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, "")}, nil},
 		{"a drift that is back reopens the issue that Holdfast closed", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, closedMark+"\n")}, []Verb{Reopen}},

@@ -179,7 +179,7 @@ func TestNoSecretValueIsInAnError(t *testing.T) {
 	}
 	// The same broken files as dumps, as Applications, as policy, configuration and audit log.
 	for _, name := range []string{"git/plain/one.yaml", "git/plain/two.yaml", "git/plain/three.yaml", "git/plain/four.yaml", "git/badenv/e.env", "audit.jsonl", "live.yaml"} {
-		s.run(t, "scan", "--live", s.path(name), "--git", s.path("git"), "--path", "app")
+		s.run(t, "scan", "--live", s.path(name), "--git", s.path("git"), "--path", "badpatch")
 		for _, flag := range []string{"--application", "--policy", "--config", "--audit", "--kubeconfig"} {
 			s.run(t, "scan", "--live", s.path("live.yaml"), "--git", s.path("git"), flag, s.path(name))
 		}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"holdfast/gitops"
 )
 
 // Options say which cluster to read, as whom and how hard.
@@ -146,7 +148,7 @@ func load(file, contextName string) (*kubeTarget, error) {
 	rules.ExplicitPath = file
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %s", gitops.WithoutValues(err.Error()))
 	}
 	where := cmp.Or(file, strings.Join(rules.Precedence, ", "))
 	name := cmp.Or(contextName, raw.CurrentContext)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"holdfast/detect/live/internal/jsonvalue"
+	"holdfast/gitops"
 )
 
 // decode gives the document as plain JSON values; nil for an empty one. The error starts with the line in
@@ -40,7 +41,7 @@ func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 // yamlError puts the line of the file in front; the parser counts from the start of the document.
 func (d document) yamlError(err error) error {
 	line := d.line
-	message := err.Error()
+	message := gitops.WithoutValues(err.Error())
 	if m := regexp.MustCompile(`line (\d+): `).FindStringSubmatchIndex(message); m != nil {
 		n, _ := strconv.Atoi(message[m[2]:m[3]])
 		line = d.line + n - 1

@@ -14,6 +14,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"holdfast/gitops"
 )
 
 // document is one YAML document of a file: its text, the line it starts at (from 1) and its index.
@@ -208,12 +210,9 @@ var linePattern = regexp.MustCompile(`^(?:error converting YAML to JSON: )?(?:ya
 
 // position takes the line out of a YAML parser's message; without one it is 1.
 func position(err error) (int, string) {
-	text := err.Error()
+	text := gitops.WithoutValues(err.Error())
 	match := linePattern.FindStringSubmatch(text)
 	message := strings.TrimPrefix(text, match[0])
-	if i := strings.Index(message, "invalid map key: "); i >= 0 {
-		message = message[:i] + "a key that is no text" // the parser goes on with its content
-	}
 	line := 1
 	if n, err := strconv.Atoi(match[1]); err == nil && n > 0 {
 		line = n

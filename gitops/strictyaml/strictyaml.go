@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast/gitops"
 )
 
 // MaxBytes is the largest document that Decode reads.
@@ -79,7 +81,7 @@ func Parse(name string, data []byte) (*yaml.Node, error) {
 
 // syntaxError turns "yaml: line 3: did not find …" into the form of all other errors.
 func syntaxError(name string, err error) error {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	message := strings.TrimPrefix(gitops.WithoutValues(err.Error()), "yaml: ")
 	var line int
 	if n, _ := fmt.Sscanf(message, "line %d:", &line); n == 1 {
 		_, message, _ = strings.Cut(message, ": ")

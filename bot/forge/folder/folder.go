@@ -75,6 +75,9 @@ func (f *Forge) Threads(ctx context.Context, kind bot.Kind) ([]bot.Thread, error
 	var out []bot.Thread
 	for _, n := range slices.Backward(numbers) {
 		t, err := f.read(kind, n)
+		if errors.Is(err, forge.ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -102,18 +105,40 @@ func (f *Forge) open(kind bot.Kind, branch, base string, c forge.Content) (bot.T
 	if strings.TrimSpace(c.Title) == "" {
 		return bot.Thread{}, fmt.Errorf("%w: the title is empty", forge.ErrInvalid)
 	}
+	for {
+		next, err := f.next()
+		if err != nil {
+			return bot.Thread{}, err
+		}
+		// The number is taken before the file has its content: another process may look for one now.
+		reserved, err := os.OpenFile(f.path(kind, next), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return bot.Thread{}, fmt.Errorf("folder forge: %w", err)
+		}
+		if err := reserved.Close(); err != nil {
+			return bot.Thread{}, fmt.Errorf("folder forge: %w", err)
+		}
+		t := file{header: header{Number: next, State: bot.Open, Title: c.Title, Author: f.account, Labels: c.Labels, Branch: branch, Base: base}, body: c.Body}
+		return f.thread(kind, t), f.write(kind, t)
+	}
+}
+
+// next gives the number after the highest of both kinds.
+func (f *Forge) next() (int, error) {
 	next := 1
 	for _, k := range []bot.Kind{bot.AsIssue, bot.AsPullRequest} {
 		numbers, err := f.numbers(k)
 		if err != nil {
-			return bot.Thread{}, err
+			return 0, err
 		}
 		if len(numbers) > 0 {
 			next = max(next, numbers[len(numbers)-1]+1)
 		}
 	}
-	t := file{header: header{Number: next, State: bot.Open, Title: c.Title, Author: f.account, Labels: c.Labels, Branch: branch, Base: base}, body: c.Body}
-	return f.thread(kind, t), f.write(kind, t)
+	return next, nil
 }
 
 // UpdateIssue replaces title, body and labels.
@@ -197,6 +222,9 @@ func (f *Forge) read(kind bot.Kind, number int) (file, error) {
 	}
 	if err != nil {
 		return file{}, fmt.Errorf("folder forge: %w", err)
+	}
+	if len(data) == 0 {
+		return file{}, fmt.Errorf("%w: %s %d is being written", forge.ErrNotFound, kind, number)
 	}
 	rest, ok := strings.CutPrefix(string(data), "---\n")
 	front, body, found := strings.Cut(rest, "\n---\n")
