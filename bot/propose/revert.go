@@ -59,12 +59,13 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		}
 		return nil, skipped, nil
 	}
-	proposal, err := g.revertProposal(due, id)
+	proposal, err := g.revertProposal(ctx, due, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := g.proveNoMove(ctx, &proposal); err != nil {
-		return nil, nil, err
+	if len(proposal.Proof.Moved) > 0 {
+		return nil, append(skipped, g.skip(due, plans, "revert",
+			"a record in "+recordFolder+" would change what "+strings.Join(proposal.Proof.Moved, ", ")+" declares: leave that folder out of what is rendered")...), nil
 	}
 	for _, f := range due {
 		note(plans, f.ID, func(p *plan) {
@@ -136,7 +137,7 @@ func latest(f detect.Finding) time.Time {
 	return t
 }
 
-func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, error) {
+func (g group) revertProposal(ctx context.Context, due []detect.Finding, id string) (bot.Proposal, error) {
 	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
 	changes := changesOf(due, detect.Revert)
 	then := fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field.", g.app.Engine)
@@ -160,6 +161,9 @@ func (g group) revertProposal(due []detect.Finding, id string) (bot.Proposal, er
 	p.Files = []bot.FileChange{file}
 	p.Title = templates.Title(fmt.Sprintf("Revert %s of %s on %s to Git", count(due, detect.Revert), g.app.Name, g.app.Cluster))
 	p.Proof = &gitops.Proof{Complete: true}
+	if err := g.proveNoMove(ctx, &p); err != nil {
+		return p, err
+	}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),
 		AfterMerge: strings.TrimSpace(then + " " + strings.Join(g.remains(due), " ")),
@@ -216,9 +220,9 @@ func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
 			Cluster: app.Cluster, Namespace: app.Namespace, Name: app.Name, Path: app.Source.Path, Before: one, After: two,
 		})
 	}
-	p.Proof.Verified = len(p.Proof.Moved) == 0
+	p.Proof.Verified = len(p.Proof.Moved) == 0 && len(p.Proof.Applications) > 0
 	if !p.Proof.Verified {
-		p.Proof.Reason = "the record would change what is declared"
+		p.Proof.Reason = "no Application could be rendered with the record"
 	}
 	return nil
 }
