@@ -53,6 +53,11 @@ func (f *inputFlags) check(outputs []string) error {
 	if len(f.live) > 0 && (f.kubeconfig != "" || len(f.contexts) > 0) {
 		return fmt.Errorf("--live reads a dump instead of a cluster: leave out --kubeconfig and --context")
 	}
+	for i, name := range f.contexts {
+		if slices.Contains(f.contexts[:i], name) {
+			return fmt.Errorf("--context %s: given twice", name)
+		}
+	}
 	if f.path != "" && len(f.applications) > 0 {
 		return fmt.Errorf("--path describes a folder that no engine object does: leave out --application, or put spec.path there")
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"holdfast/bot/publish"
 	"holdfast/cmd/holdfast/config"
@@ -92,10 +92,6 @@ func (x *session) scanInput() (scan.Input, error) {
 	if len(in.Standards) == 0 {
 		in.Standards = x.config.Standards
 	}
-	in.SecretKey = make([]byte, 32)
-	if _, err := rand.Read(in.SecretKey); err != nil {
-		return in, fmt.Errorf("making a key for comparing Secrets: %w", err)
-	}
 	var err error
 	if in.Schemas, err = typed.Builtin(); err != nil {
 		return in, err
@@ -105,6 +101,11 @@ func (x *session) scanInput() (scan.Input, error) {
 	}
 	if in.Assessor, err = assess.New(); err != nil {
 		return in, err
+	}
+	for _, id := range in.Standards {
+		if known := in.Assessor.Standards(); !slices.Contains(known, id) {
+			return in, fmt.Errorf("standard %q: want one of %s", id, strings.Join(known, ", "))
+		}
 	}
 	if x.flags.audit != "" {
 		if in.Audit, err = readAudit(x.flags.audit); err != nil {
