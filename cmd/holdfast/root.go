@@ -69,6 +69,7 @@ pull request or an issue. It reads clusters and never writes to them.`,
   holdfast policy show --tier regulated`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       version,
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -76,15 +77,6 @@ pull request or an issue. It reads clusters and never writes to them.`,
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(newScanCommand(s), newProposeCommand(s), newPolicyCommand(s), newVersionCommand(s))
 	return root
-}
-
-// unknownCommand names what was meant, as cobra does where it can.
-func unknownCommand(cmd *cobra.Command, name string) error {
-	text := fmt.Sprintf("unknown command %q", name)
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return errors.New(text + " (holdfast --help lists the commands)")
 }
 
 func newVersionCommand(s streams) *cobra.Command {
