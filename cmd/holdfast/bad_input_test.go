@@ -123,7 +123,7 @@ func TestBadInputIsToldWithItsPlace(t *testing.T) {
 		{"a flag that there is not", []string{"scan", "--bogus"}, []string{"unknown flag: --bogus"}},
 		{"a format that there is not", append(good, "-o", "xml"), []string{`--output "xml": want one of table, json`}},
 		{"a dump and a cluster", append(good, "--context", "east"), []string{"leave out --kubeconfig and --context"}},
-		{"nothing to scan", []string{"scan", "--live", "live.yaml"}, []string{"no Application was found", "--path"}},
+		{"nothing to scan", []string{"scan", "--live", "live.yaml"}, []string{"no Application", "--path"}},
 		{"a context that there is not", []string{"scan", "--kubeconfig", "kubeconfig", "--context", "north"}, []string{`kubeconfig has no context "north"; there are east, west`}},
 		{"no current context", []string{"scan", "--kubeconfig", "kubeconfig"}, []string{"no current context: name one with --context; there are east, west"}},
 		{"no such kubeconfig", []string{"scan", "--kubeconfig", "absent"}, []string{"kubeconfig: stat absent: no such file"}},
