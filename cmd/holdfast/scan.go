@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -68,9 +67,6 @@ func (x *session) scan(ctx context.Context) (detect.Scan, error) {
 	defer x.progress("")
 	result, err := scan.Run(ctx, x.input)
 	result.Notes = append(result.Notes, x.sources.unused(result.Applications)...)
-	if err == nil && len(result.Applications) == 0 && len(result.Unknown) == 0 {
-		err = errors.New("no Application was found: there is no Kustomization of Flux; describe a folder with --git and --path, or with --application")
-	}
 	return result, err
 }
 
