@@ -110,9 +110,6 @@ type Difference struct {
 	Owners []Writer
 	// Masked says that Git and Live are placeholders for a Secret's value.
 	Masked bool
-	// Digest of a masked difference is a keyed hash of both values, to tell one change from another within
-	// a process. It is never printed or stored.
-	Digest string
 }
 
 // Field is a Difference with its cause, weight and decision.

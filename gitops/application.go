@@ -151,9 +151,3 @@ type Tracking struct {
 	// Annotation is the key whose value names Application and object.
 	Annotation string
 }
-
-// Fleet is every Application known: those of clusters that can be read, and those found in repository
-// trees only.
-type Fleet struct {
-	Applications []Application
-}

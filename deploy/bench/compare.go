@@ -167,7 +167,7 @@ func newJudge() (judge, error) {
 	}
 	facts := classify.NewFacts(nil, rules)
 	facts.Sensitive = assessor.Sensitive
-	return judge{compare.New(schemas, make([]byte, 32)), facts, gitops.Application{
+	return judge{compare.New(schemas), facts, gitops.Application{
 		Namespace: "flux-system", Name: "shop", Engine: gitops.Flux, Kind: "Kustomization",
 		Managers: []gitops.Manager{{Name: "kustomize-controller", Operation: "Apply"}},
 	}}, nil

@@ -118,7 +118,7 @@ func runScenario(t *testing.T, archive *txtar.Archive) string {
 	git, older, live := objects(t, files["git.yaml"]), objects(t, files["older.yaml"]), objects(t, files["live.yaml"])
 	facts := classify.NewFacts(live, rules)
 	facts.Sensitive, facts.ImageRewrites = assessor.Sensitive, given.ImageRewrites
-	comparer := compare.New(schemas, []byte("a key for the test"))
+	comparer := compare.New(schemas)
 	app := given.application()
 
 	var lines []string

@@ -18,10 +18,6 @@
 package compare
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +33,6 @@ const Masked = "<secret>"
 // Comparer compares objects. It is safe for concurrent use.
 type Comparer struct {
 	schemas *typed.Schemas
-	key     []byte
 }
 
 // Options say what to list.
@@ -47,9 +42,9 @@ type Options struct {
 	All bool
 }
 
-// New gives a Comparer. secretKey is random for each process and keys the digests of Secret values.
-func New(schemas *typed.Schemas, secretKey []byte) *Comparer {
-	return &Comparer{schemas: schemas, key: slices.Clone(secretKey)}
+// New gives a Comparer.
+func New(schemas *typed.Schemas) *Comparer {
+	return &Comparer{schemas: schemas}
 }
 
 // Compare lists where live differs from declared, sorted by path. It reads the identity of neither: the
@@ -101,8 +96,7 @@ func (w *walker) finish() {
 	})
 }
 
-// mask hides what a Secret holds, and copies of it that tools leave in annotations. The digest tells values
-// apart within this process.
+// mask hides what a Secret holds, and copies of it that tools leave in annotations.
 func (w *walker) mask(d *detect.Difference) {
 	top := d.Path[0].Field
 	if top != "data" && top != "stringData" && top != "metadata" {
@@ -111,9 +105,6 @@ func (w *walker) mask(d *detect.Difference) {
 	if top == "metadata" && !holdsCopy(d.Path) {
 		return
 	}
-	mac := hmac.New(sha256.New, w.comparer.key)
-	_ = json.NewEncoder(mac).Encode([]any{d.Path.String(), d.Git.Set, d.Git.V, d.Live.Set, d.Live.V})
-	d.Digest = hex.EncodeToString(mac.Sum(nil))
 	d.Masked = true
 	if d.Git.Set {
 		d.Git = gitops.Present(Masked)

@@ -21,7 +21,7 @@ func newComparer(t testing.TB, crds ...gitops.Object) *compare.Comparer {
 	for _, err := range problems {
 		t.Error(err)
 	}
-	return compare.New(schemas, []byte("a key"))
+	return compare.New(schemas)
 }
 
 // TestWhatTheServerAddsIsExplained compares minimal objects with what a real API server made of them.

@@ -70,8 +70,6 @@ type Input struct {
 	Audit *audit.Log
 	// Standards are the compliance standards whose controls findings name; nil for the default set.
 	Standards []string
-	// SecretKey keys the hashes by which Secret values are compared; it never leaves memory.
-	SecretKey []byte
 	// Limits bound each render; zero takes the defaults.
 	Limits render.Limits
 	// All lists also values that differ in spelling only, and defaulted fields.

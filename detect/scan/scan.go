@@ -103,7 +103,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
-		in: in, target: target, comparer: compare.New(schemas, in.SecretKey),
+		in: in, target: target, comparer: compare.New(schemas),
 		snapshot: snapshot,
 	}
 	judge.claims(members)

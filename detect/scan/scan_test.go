@@ -152,7 +152,7 @@ func (s scenario) input(t *testing.T) Input {
 // testInput is an Input without targets and repositories.
 func testInput(t *testing.T) Input {
 	t.Helper()
-	in := Input{Now: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC), SecretKey: []byte("key")}
+	in := Input{Now: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
 	var err error
 	if in.Schemas, err = typed.Builtin(); err != nil {
 		t.Fatal(err)

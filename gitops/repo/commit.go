@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -129,16 +128,4 @@ func (r *Repository) Exists(branch string) bool {
 	defer r.mu.Unlock()
 	_, ok := r.refs.branches[branch]
 	return ok
-}
-
-// Branches lists the remote's branches, sorted.
-func (r *Repository) Branches() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]string, 0, len(r.refs.branches))
-	for name := range r.refs.branches {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

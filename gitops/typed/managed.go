@@ -112,9 +112,6 @@ type Fields struct {
 	children map[string]any
 }
 
-// Leaf says that the set goes no deeper: the manager owns the value here, and, where the value is atomic, all of it.
-func (f Fields) Leaf() bool { return len(f.children) == 0 || len(f.children) == 1 && f.Itself() }
-
 // Itself says that the manager owns the mapping or list entry as such, beside what it owns below.
 func (f Fields) Itself() bool {
 	_, ok := f.children["."]
