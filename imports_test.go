@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"errors"
 	"fmt"
 	"go/build"
 	"io/fs"
@@ -101,7 +102,7 @@ func packages(t *testing.T) []pkg {
 				return filepath.SkipDir
 			}
 			p, err := build.ImportDir(path, 0)
-			if _, none := err.(*build.NoGoError); none {
+			if none := new(build.NoGoError); errors.As(err, &none) {
 				return nil
 			}
 			if err != nil {

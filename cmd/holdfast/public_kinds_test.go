@@ -256,7 +256,7 @@ func mutate(below ...string) func(*rand.Rand, drawn) (change, bool) {
 		switch v := l.value.(type) {
 		case string:
 			other = v + "x"
-			if n, err := strconv.Atoi(strings.TrimRight(v, "smhMiGi%")); err == nil && v != "" {
+			if n, err := strconv.Atoi(strings.TrimRight(v, "smhMiG%")); err == nil && v != "" {
 				other = strconv.Itoa(n+1) + strings.TrimLeft(v, "0123456789")
 			}
 		case float64:

@@ -17,7 +17,7 @@ func (c *Comparer) sameVersion(declared, live gitops.Object) (git, current gitop
 	if live.ID.Group == "autoscaling" && live.ID.Kind == "HorizontalPodAutoscaler" {
 		return autoscalerV2(declared), autoscalerV2(live), nil
 	}
-	return declared, live, fmt.Errorf("Git declares %s and the object was read as %s: read it at Git's version", declared.APIVersion, live.APIVersion)
+	return declared, live, fmt.Errorf("declared as %s and read as %s: read it at Git's version", declared.APIVersion, live.APIVersion)
 }
 
 // autoscalerV2 converts an autoscaling/v1 object as the API server does

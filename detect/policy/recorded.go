@@ -27,14 +27,14 @@ type TestFile struct {
 	// Tier is that of tests that name none. Default: the policy's own, else production.
 	Tier detect.Tier `json:"tier,omitempty" jsonschema:"enum=dev,enum=staging,enum=production,enum=regulated,enum=dr"`
 	// Now is the time of the decisions (RFC 3339). Default: when the finding was last seen.
-	Now   time.Time    `json:"now,omitzero"`
-	Tests []PolicyTest `json:"tests"`
+	Now   time.Time `json:"now,omitzero"`
+	Tests []Test    `json:"tests"`
 
 	name string
 }
 
-// PolicyTest is one test: a finding, given in full or by its id in the recorded scan.
-type PolicyTest struct {
+// Test is one test: a finding, given in full or by its id in the recorded scan.
+type Test struct {
 	Name string `json:"name"`
 	ID   string `json:"id,omitempty"`
 	// Finding is one of the findings that `holdfast scan -o json` prints, as YAML or JSON.
@@ -55,7 +55,7 @@ type PolicyTest struct {
 }
 
 // SetLine keeps where the test stands.
-func (t *PolicyTest) SetLine(line int) { t.line = line }
+func (t *Test) SetLine(line int) { t.line = line }
 
 // Want is what the decision must be. What is left out may be anything.
 type Want struct {
@@ -132,7 +132,7 @@ func recordedFinding(raw any) (detect.Finding, error) {
 }
 
 // pick finds the field that a test is about, and checks that there is a time.
-func (f *TestFile) pick(t *PolicyTest) error {
+func (f *TestFile) pick(t *Test) error {
 	if f.Now.IsZero() && t.finding.LastSeen.IsZero() {
 		return strictyaml.Errorf(f.name, t.line, "test %q: its finding has no lastSeen; give the file a now, such as 2027-01-31T12:00:00Z", t.Name)
 	}
@@ -175,7 +175,7 @@ func (f *TestFile) Run(p *Policy, recorded []detect.Finding) ([]TestResult, erro
 	return out, nil
 }
 
-func (f *TestFile) run(p *Policy, t PolicyTest) TestResult {
+func (f *TestFile) run(p *Policy, t Test) TestResult {
 	in := Input{Finding: t.finding, Field: t.field, Tier: t.Tier, Engine: t.Engine, Now: f.Now}
 	if in.Tier == "" {
 		in.Tier = f.Tier

@@ -122,7 +122,7 @@ func (d *decoder) problem(id gitops.ObjectID, kind ProblemKind, blocks bool, for
 type older struct {
 	Spec struct {
 		PatchesStrategicMerge []json.RawMessage         `json:"patchesStrategicMerge"`
-		PatchesJson6902       []kustomize.JSON6902Patch `json:"patchesJson6902"`
+		PatchesJSON6902       []kustomize.JSON6902Patch `json:"patchesJson6902"`
 	} `json:"spec"`
 }
 
@@ -205,7 +205,7 @@ func (d *decoder) kustomize(id gitops.ObjectID, k kustomizev1.Kustomization, bef
 	for _, p := range k.Spec.Patches {
 		out.Patches = append(out.Patches, gitops.Patch{Patch: p.Patch, Target: target(p.Target)})
 	}
-	for _, p := range before.Spec.PatchesJson6902 {
+	for _, p := range before.Spec.PatchesJSON6902 {
 		text, err := json.Marshal(p.Patch)
 		if err != nil {
 			d.problem(id, Undecodable, false, "spec.patchesJson6902: %v", err)

@@ -104,7 +104,7 @@ func merge(w *walker, dir string, k *types.Kustomization, add gitops.Kustomize) 
 		k.Components = append(k.Components, c)
 	}
 	for _, image := range add.Images {
-		w.engine.Images = append(w.engine.Images, types.Image(kustomizeImage(image)))
+		w.engine.Images = append(w.engine.Images, kustomizeImage(image))
 		k.Images = withImage(k.Images, kustomizeImage(image))
 	}
 	if len(add.BuildMetadata) > 0 {

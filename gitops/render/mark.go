@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -84,7 +85,7 @@ func (m *marks) splice(u *unit, data []byte) ([]byte, error) {
 	for index := 0; ; index++ {
 		var doc yamlv3.Node
 		if err := decoder.Decode(&doc); err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				m.given = m.given[:first]
 				return data, nil // kustomize says what is wrong with it
 			}

@@ -284,7 +284,7 @@ func TestLimits(t *testing.T) {
 	t.Run("bases that double at each level", func(t *testing.T) {
 		deep := map[string]string{"0/kustomization.yaml": "resources: [one.yaml]", "0/one.yaml": one}
 		for i := 1; i < 20; i++ {
-			deep[fmt.Sprintf("%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [a, b]\n")
+			deep[fmt.Sprintf("%d/kustomization.yaml", i)] = "resources: [a, b]\n"
 			deep[fmt.Sprintf("%d/a/kustomization.yaml", i)] = fmt.Sprintf("resources: [../../%d]\nnamePrefix: a-\n", i-1)
 			deep[fmt.Sprintf("%d/b/kustomization.yaml", i)] = fmt.Sprintf("resources: [../../%d]\nnamePrefix: b-\n", i-1)
 		}

@@ -90,10 +90,10 @@ func files(k *types.Kustomization) []reference {
 	for _, p := range k.Patches {
 		add("patches", p.Path)
 	}
-	for _, p := range k.PatchesJson6902 {
+	for _, p := range k.PatchesJson6902 { //nolint:staticcheck // repositories still use it
 		add("patchesJson6902", p.Path)
 	}
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // repositories still use it
 		add("patchesStrategicMerge", string(p))
 	}
 	for _, r := range k.Replacements {

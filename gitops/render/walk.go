@@ -223,7 +223,7 @@ func (w *walker) transformers(dir, file string, k *types.Kustomization, acc []*u
 	for _, c := range external {
 		steps = append(steps, step{Transformer: gitops.Transformer{Kind: c.GetKind(), File: file}})
 	}
-	if len(k.Vars) > 0 {
+	if len(k.Vars) > 0 { //nolint:staticcheck // repositories still use it
 		w.vars = append(w.vars, gitops.Transformer{Kind: "RefVarTransformer", File: file})
 	}
 	for _, u := range acc {
@@ -264,14 +264,14 @@ func transformerOrder() []string {
 func asked(k *types.Kustomization) []string {
 	var out []string
 	for kind, there := range map[string]bool{
-		"PatchStrategicMergeTransformer": len(k.PatchesStrategicMerge) > 0,
+		"PatchStrategicMergeTransformer": len(k.PatchesStrategicMerge) > 0, //nolint:staticcheck // repositories still use it
 		"PatchTransformer":               len(k.Patches) > 0,
 		"NamespaceTransformer":           k.Namespace != "",
 		"PrefixTransformer":              k.NamePrefix != "",
 		"SuffixTransformer":              k.NameSuffix != "",
-		"LabelTransformer":               len(k.Labels) > 0 || len(k.CommonLabels) > 0,
+		"LabelTransformer":               len(k.Labels) > 0 || len(k.CommonLabels) > 0, //nolint:staticcheck // repositories still use it
 		"AnnotationsTransformer":         len(k.CommonAnnotations) > 0,
-		"PatchJson6902Transformer":       len(k.PatchesJson6902) > 0,
+		"PatchJson6902Transformer":       len(k.PatchesJson6902) > 0, //nolint:staticcheck // repositories still use it
 		"ReplicaCountTransformer":        len(k.Replicas) > 0,
 		"ImageTagTransformer":            len(k.Images) > 0,
 		"ReplacementTransformer":         len(k.Replacements) > 0,

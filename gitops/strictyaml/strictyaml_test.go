@@ -47,7 +47,7 @@ type document struct {
 	Any       any               `json:"any,omitempty"`
 	Block     block             `json:"block,omitzero"`
 	TokenFile string            `json:"tokenFile,omitempty"`
-	hidden    string
+	hidden    string            //nolint:unused // it is there to be refused
 }
 
 func TestDecode(t *testing.T) {

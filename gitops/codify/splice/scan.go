@@ -16,7 +16,7 @@ func (b *builder) scalarEnd(n *node) (int, error) {
 	if want != 0 && (at >= len(b.data) || b.data[at] != want) {
 		return 0, b.misplaced(n.y, "no "+string(want)+" here")
 	}
-	end := -1
+	var end int
 	switch style {
 	case yaml.SingleQuotedStyle:
 		end = singleEnd(b.data, at)
