@@ -47,8 +47,8 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 	v := verdict{after: state{tree: w.now.tree.With(c.Edits), renders: slices.Clone(w.now.renders)}, unproven: map[int]string{}}
 	apps := w.decoded(v.after.tree, files)
 	var moves []move
-	for i, m := range w.members {
-		before := w.now.renders[i]
+	for _, i := range w.ownFirst(g) {
+		m, before := w.members[i], w.now.renders[i]
 		if !w.may(m, before, files) {
 			continue
 		}
@@ -66,12 +66,26 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 		v.after.renders[i] = after
 		closed, moved := w.compare(i, before, after, c.engine)
 		v.closed = append(v.closed, closed...)
+		if i == g.member && !slices.Contains(closed, g) {
+			return w.settle(g, c, v, nil, files) // no other member can mend that
+		}
 		if len(closed) == 0 && len(c.engine) == 0 && !w.deploys(m, g.wish.App) {
 			v.readers++
 		}
 		moves = append(moves, moved...)
 	}
 	return w.settle(g, c, v, moves, files)
+}
+
+// ownFirst gives the members with the goal's own in front: a candidate that fails there needs no other render.
+func (w *work) ownFirst(g *goal) []int {
+	out := []int{g.member}
+	for i := range w.members {
+		if i != g.member {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // settle decides from what closed and what moved.
