@@ -77,8 +77,9 @@ func (x *session) applications() ([]gitops.Application, error) {
 	}
 	apps, problems := flux.Decode("", engines)
 	for _, p := range problems {
-		// A source that the file does not hold is what --git stands for.
-		if len(x.flags.git) == 0 || len(apps) == 0 {
+		// A source that the file does not hold is what --git stands for; whoever gives a Kustomization for another
+		// cluster gives that cluster too.
+		if p.Kind == flux.Undecodable && p.Blocks || p.Kind == flux.OutsideRepository && p.Blocks || p.Kind == flux.NoSource && len(x.flags.git) == 0 {
 			return nil, fmt.Errorf("--application: %s: %s", p.Object, p.Message)
 		}
 	}

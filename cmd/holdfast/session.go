@@ -183,6 +183,9 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 		name := "dump"
 		if len(x.config.Clusters) == 1 {
 			name = x.config.Clusters[0].Name
+			if own := x.config.Clusters[0].Tier; x.flags.tier == "" && own != "" {
+				tier = own
+			}
 		}
 		x.namespaced = snapshot.Namespaced
 		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot}, Applications: given, OnlyGiven: only}}, nil

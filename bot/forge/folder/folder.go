@@ -202,7 +202,8 @@ func (f *Forge) numbers(kind bot.Kind) ([]int, error) {
 	}
 	var out []int
 	for _, e := range entries {
-		if n, err := strconv.Atoi(strings.TrimSuffix(e.Name(), ".md")); err == nil {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		if n, err := strconv.Atoi(name); ok && err == nil {
 			out = append(out, n)
 		}
 	}
