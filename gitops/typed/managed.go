@@ -104,18 +104,9 @@ func checkFields(fields map[string]any, depth int) error {
 	return nil
 }
 
-// Fields gives the root of the set.
-func (s FieldSet) Fields() Fields { return Fields{s.fields} }
-
 // Fields is a node of a FieldSet: what its manager owns at and below one value.
 type Fields struct {
 	children map[string]any
-}
-
-// Itself says that the manager owns the mapping or list entry as such, beside what it owns below.
-func (f Fields) Itself() bool {
-	_, ok := f.children["."]
-	return ok
 }
 
 // Field steps into a mapping.
