@@ -67,6 +67,7 @@ func (x *session) scan(ctx context.Context) (detect.Scan, error) {
 	defer x.progress("")
 	result, err := scan.Run(ctx, x.input)
 	result.Notes = append(result.Notes, x.sources.unused(result.Applications)...)
+	result.Notes = append(result.Notes, x.sources.dirty(ctx)...)
 	return result, err
 }
 

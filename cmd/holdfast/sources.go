@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,6 +72,25 @@ func (s *sources) unused(apps []detect.AssessedApplication) []string {
 	for _, url := range slices.Sorted(maps.Keys(s.byURL)) {
 		if !slices.ContainsFunc(apps, func(a detect.AssessedApplication) bool { return a.Application.Source.Repo == url }) {
 			notes = append(notes, fmt.Sprintf("--git %s=%s: no Application has this source", url, s.byURL[url]))
+		}
+	}
+	return notes
+}
+
+// dirty notes the local repositories whose files are not as their newest commit has them: commits are what is
+// read, and a pull request starts from.
+func (s *sources) dirty(ctx context.Context) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var notes []string
+	for _, url := range slices.Sorted(maps.Keys(s.open)) {
+		dir := s.open[url].location
+		if _, err := os.Stat(filepath.Join(dir, ".git")); s.open[url].git == nil || err != nil {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output()
+		if err == nil && len(out) > 0 {
+			notes = append(notes, fmt.Sprintf("--git %s: has uncommitted changes, which are not read: commit them, or give the files as a plain folder", dir))
 		}
 	}
 	return notes
