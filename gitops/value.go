@@ -96,3 +96,16 @@ func matches(item any, keys []Key) bool {
 	}
 	return ok
 }
+
+// Number gives a JSON number as a float64; ok is false for any other value.
+func Number(v any) (n float64, ok bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	}
+	return 0, false
+}

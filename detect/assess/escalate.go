@@ -36,7 +36,7 @@ func (a *Assessor) escalate(class string, category Category, in Input) escalatio
 	case "workload_runtime_spec":
 		return runtimeEscalation(in)
 	case "replicas":
-		if n, ok := number(in.Field.Live.V); ok && n == 0 {
+		if n, ok := gitops.Number(in.Field.Live.V); ok && n == 0 {
 			return escalation{level: detect.High}
 		}
 	case "autoscaler_bounds":
@@ -133,8 +133,8 @@ func autoscalerEscalation(last string, in Input) escalation {
 	if strings.HasPrefix(last, "autoscaling.keda.sh/paused") {
 		return escalation{level: detect.High}
 	}
-	git, okGit := number(in.Field.Git.V)
-	live, okLive := number(in.Field.Live.V)
+	git, okGit := gitops.Number(in.Field.Git.V)
+	live, okLive := gitops.Number(in.Field.Live.V)
 	lowers := okGit && okLive && live < git
 	if lowers && slices.Contains([]string{"minReplicas", "maxReplicas", "minReplicaCount", "maxReplicaCount"}, last) {
 		return escalation{level: detect.High}
@@ -252,18 +252,6 @@ func holdsText(v any, want string) bool {
 		return slices.ContainsFunc(v, func(item any) bool { return holdsText(item, want) })
 	}
 	return false
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	}
-	return 0, false
 }
 
 // part gives what stands at a path of field names on one side; nil where the side or the part is not there.

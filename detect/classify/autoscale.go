@@ -79,7 +79,7 @@ func scaledObject(object gitops.Object, spec map[string]any) Autoscaler {
 		Min: integer(spec["minReplicaCount"], 0), Max: integer(spec["maxReplicaCount"], 100),
 		Writers: []string{"keda", "keda-operator", "kube-controller-manager"}, Cause: detect.CauseAutoscaler,
 	}
-	if idle, ok := number(spec["idleReplicaCount"]); ok {
+	if idle, ok := gitops.Number(spec["idleReplicaCount"]); ok {
 		s.Exactly = append(s.Exactly, int64(idle))
 	}
 	marks := object.Annotations()
@@ -117,7 +117,7 @@ func target(v any, fallback, namespace string) gitops.ObjectID {
 }
 
 func integer(v any, otherwise int64) int64 {
-	if n, ok := number(v); ok {
+	if n, ok := gitops.Number(v); ok {
 		return int64(n)
 	}
 	return otherwise
@@ -142,7 +142,7 @@ func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 	if !isReplicas(s) || !s.Live.Set {
 		return Autoscaler{}, detect.Writer{}, false
 	}
-	count, ok := number(s.Live.V)
+	count, ok := gitops.Number(s.Live.V)
 	if !ok {
 		return Autoscaler{}, detect.Writer{}, false
 	}

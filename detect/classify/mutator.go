@@ -277,8 +277,8 @@ func sameValue(a, b any) bool {
 		y, ok := b.([]any)
 		return ok && slices.EqualFunc(x, y, sameValue)
 	}
-	if x, ok := number(a); ok {
-		y, also := number(b)
+	if x, ok := gitops.Number(a); ok {
+		y, also := gitops.Number(b)
 		return also && x == y
 	}
 	switch b.(type) {
@@ -286,16 +286,4 @@ func sameValue(a, b any) bool {
 		return false
 	}
 	return a == b
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	case int:
-		return float64(n), true
-	}
-	return 0, false
 }

@@ -2,9 +2,6 @@ package codify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,9 +47,17 @@ func (w *work) answer(_ context.Context) (*Answer, error) {
 			closed[g] = true
 		}
 		moves = append(moves, moved...)
+		one, err := gitops.DigestDeclared(before.result.Objects)
+		if err != nil {
+			return nil, fmt.Errorf("codify: %w", err)
+		}
+		two, err := gitops.DigestDeclared(after.result.Objects)
+		if err != nil {
+			return nil, fmt.Errorf("codify: %w", err)
+		}
 		proof.Applications = append(proof.Applications, gitops.ProvenMember{
 			Cluster: m.app.Cluster, Namespace: m.app.Namespace, Name: m.app.Name, Path: m.app.Source.Path,
-			Before: digest(before), After: digest(after),
+			Before: one, After: two,
 		})
 	}
 	slices.SortFunc(proof.Applications, func(a, b gitops.ProvenMember) int {
@@ -114,19 +119,4 @@ func (w *work) union() []gitops.Edit {
 		}
 	}
 	return out
-}
-
-// digest is a SHA-256 over the canonical JSON of all rendered objects, in the order of their identity.
-func digest(r rendered) string {
-	objects := slices.Clone(r.result.Objects)
-	gitops.SortDeclared(objects)
-	h := sha256.New()
-	for _, d := range objects {
-		data, err := json.Marshal(d.Content)
-		if err != nil {
-			fmt.Fprintf(h, "%v", d.Content)
-		}
-		fmt.Fprintf(h, "%s\x00%s\x00", d.ID, data)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }

@@ -154,19 +154,23 @@ func (s site) editMerge(p patchRef, doc int, content map[string]any) []Candidate
 func lone(content any, path gitops.Path) gitops.Path {
 	for len(path) > 1 {
 		parent := path[:len(path)-1]
-		switch v := splice.Lookup(content, parent).V.(type) {
-		case map[string]any:
-			if len(v) > 1 {
-				return path
-			}
-		case []any:
-			if len(v) > 1 {
-				return path
-			}
+		if !single(content, parent) {
+			return path
 		}
 		path = parent
 	}
 	return path
+}
+
+// single says whether the mapping or list at path has one entry at most.
+func single(content any, path gitops.Path) bool {
+	switch v := splice.Lookup(content, path).V.(type) {
+	case map[string]any:
+		return len(v) <= 1
+	case []any:
+		return len(v) <= 1
+	}
+	return true
 }
 
 // joinPatch writes into a patch what a new patch would say.

@@ -133,15 +133,8 @@ func (s site) emptied(object any, path gitops.Path) gitops.Path {
 		if splice.Lookup(s.live.Content, parent).Set || s.live.Content == nil {
 			return path
 		}
-		switch v := splice.Lookup(object, parent).V.(type) {
-		case map[string]any:
-			if len(v) > 1 {
-				return path
-			}
-		case []any:
-			if len(v) > 1 {
-				return path
-			}
+		if !single(object, parent) {
+			return path
 		}
 		path = parent
 	}
