@@ -31,21 +31,88 @@ type Application struct {
 	Interval time.Duration
 	// Ignore are the fields that the engine was told to leave alone (Flux spec.ignore).
 	Ignore []IgnoreRule
-	// Suspended says that the engine neither applies nor corrects, and Reason why.
+	// Suspended says that the engine neither applies nor corrects.
 	Suspended bool
+	// Correction is when the engine undoes live changes.
+	Correction Correction
+	// Since is since when the engine's word (Suspended, Ready) has been so; zero when its object does not tell.
+	Since time.Time
 	// Prune says that the engine deletes what leaves Git.
 	Prune bool
 	// Ready is the engine's own word on its last apply; Message is that word's text.
 	Ready   bool
 	Message string
+	// Parts are further sources that are rendered into the same Application, after Source.Path with Render:
+	// Argo CD's spec.sources beyond the first. An object of a later part replaces the same object of an earlier.
+	Parts []Part
+	// Mounts are other sources whose files a render reads. They appear in the tree of Source below a folder
+	// whose name starts with $, and are never edited.
+	Mounts []Mount
+	// Project is Argo CD's AppProject.
+	Project string
+	// Options are Argo CD's sync options, such as Replace=true.
+	Options []string
+	// GeneratePaths is Argo CD's manifest-generate-paths: a commit that touches none of them renders nothing anew.
+	GeneratePaths []string
+	// Switches are settings on the engine's object that turn its correction off, each in a few words with
+	// the field: "spec.suspend", "deny sync window \"0 22 * * *\" for 8h".
+	Switches []string
+}
+
+// Correction is when an engine undoes live changes of an Application.
+type Correction string
+
+// The corrections.
+const (
+	// Heals: by itself, within Interval or at once.
+	Heals Correction = "heals"
+	// OnCommit: at the next commit only (Argo CD automated without selfHeal).
+	OnCommit Correction = "on-commit"
+	// ByHand: when a person asks (Argo CD without automated), or never (a HelmRelease without drift detection).
+	ByHand Correction = "by-hand"
+)
+
+// Part is one more source of an Application. Path is in the Application's tree, mounts included.
+type Part struct {
+	Path   string
+	Render Render
+}
+
+// Mount is another source, laid into the Application's tree at At: "$values" for an Argo CD ref, "$chart" for
+// a Helm chart. Chart is set for a chart from a chart repository; Source is then empty. Tree is filled in by
+// whoever can read the source; Known is false until then.
+type Mount struct {
+	At     string
+	Source Source
+	Chart  *Chart
+	Known  bool
+	Tree   Tree
+}
+
+// Chart is a Helm chart in an HTTP chart repository or an OCI registry.
+type Chart struct {
+	// Repo is the repository's URL, https:// or oci://; Name the chart's name, which for OCI is its last part.
+	Repo, Name string
+	// Version is what is asked for: a version or a semver range. Applied is the version that the engine
+	// installed, when it tells.
+	Version, Applied string
+	// Digest is that of the chart's archive (sha256:…), when it is known; another one is refused.
+	Digest string
 }
 
 // IgnoreRule names fields, as JSON pointers, that the engine neither compares nor applies on the objects
 // that Target selects; a nil Target selects all. Group, version, kind, name and namespace are regular
 // expressions.
 type IgnoreRule struct {
+	// Name is where the rule stands: spec.ignoreDifferences[0], or a key of argocd-cm.
+	Name   string
 	Paths  []string
 	Target *PatchTarget
+	// JQ are jq path expressions, and Managers field managers whose fields are left alone (Argo CD).
+	JQ, Managers []string
+	// Exact compares Target's texts as they are, with * for any run of characters, instead of as regular
+	// expressions (Argo CD).
+	Exact bool
 }
 
 // Manager is a field manager and the operation it writes with ("Apply" or "Update"; empty matches both).
@@ -75,8 +142,13 @@ type Source struct {
 
 // Render says how a folder becomes objects.
 type Render struct {
-	// Kustomize holds what the engine adds to the folder's own kustomization. Nil renders plain YAML.
+	// Kustomize holds what the engine adds to the folder's own kustomization. With neither Kustomize nor Helm
+	// the folder is plain YAML.
 	Kustomize *Kustomize
+	// Helm renders the folder as a chart. Kustomize is then nil.
+	Helm *Helm
+	// Include and Exclude narrow a plain folder by glob patterns over paths in it (Argo CD's directory).
+	Include, Exclude string
 	// Detect leaves it to the folder: with a kustomization file it is built, without one it is plain. It is
 	// settled, and unset, when the folder is first read.
 	Detect bool
@@ -139,6 +211,56 @@ type SubstituteFrom struct {
 	Optional   bool
 	Known      bool
 	Values     map[string]string
+}
+
+// Helm says how a chart becomes objects.
+type Helm struct {
+	// ReleaseName and Namespace are .Release.Name and .Release.Namespace.
+	ReleaseName, Namespace string
+	// Values are merged in order, later ones win, over the chart's own.
+	Values []Values
+	// KubeVersion (v1.31.2) and APIVersions are what the chart sees of the cluster; empty takes the cluster's,
+	// else Helm's own defaults.
+	KubeVersion string
+	APIVersions []string
+	// SkipCRDs leaves out the chart's crds folder; SkipSchema its values.schema.json.
+	SkipCRDs, SkipSchema bool
+	// PostRenderers change the rendered objects, one after the other (Flux's spec.postRenderers).
+	PostRenderers []Kustomize
+	// CommonLabels and CommonAnnotations are put on every object after all else (Flux's spec.commonMetadata).
+	CommonLabels, CommonAnnotations map[string]string
+}
+
+// Values is one source of a chart's values: exactly one of File, Text, Inline, Parameter and From is set.
+type Values struct {
+	// File is a values file in the Application's tree. With Optional it may be missing, and so may From.
+	File     string
+	Optional bool
+	// Text is YAML as it stands in the engine's object (Argo CD's helm.values).
+	Text string
+	// Inline is a mapping of the engine's object (HelmRelease spec.values, Argo CD's valuesObject).
+	Inline map[string]any
+	// Parameter is one value in Helm's --set syntax.
+	Parameter *Parameter
+	// From is a ConfigMap's or Secret's key (HelmRelease spec.valuesFrom).
+	From *ValuesFrom
+	// At is where it stands in the engine's object; empty where it does not.
+	At Path
+}
+
+// Parameter sets one value by Helm's --set syntax: as --set, with String as --set-string, with File as
+// --set-file, whose file in the tree it names.
+type Parameter struct {
+	Name, Value, File string
+	String            bool
+}
+
+// ValuesFrom names a key of a ConfigMap or Secret; its text is YAML, or with TargetPath one value set there.
+// Known is false while nobody could read it.
+type ValuesFrom struct {
+	Kind, Name, Key, TargetPath string
+	Known                       bool
+	Text                        string
 }
 
 // Tracking is how an engine marks the objects of one Application.

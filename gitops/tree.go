@@ -98,6 +98,16 @@ func (t Tree) With(edits []Edit) Tree {
 	return Tree{files: files}
 }
 
+// Mounted gives the tree with another one's files below the folder at.
+func (t Tree) Mounted(at string, other Tree) Tree {
+	files := make(map[string]File, len(t.files)+len(other.files))
+	maps.Copy(files, t.files)
+	for name, f := range other.files {
+		files[path.Join(at, name)] = f
+	}
+	return Tree{files: files}
+}
+
 // Digest is a SHA-256 over names, modes and content below folder, in hex.
 func (t Tree) Digest(folder string) string {
 	h := sha256.New()

@@ -79,7 +79,7 @@ func (x *session) applications() ([]gitops.Application, error) {
 	for _, p := range problems {
 		// A source that the file does not hold is what --git stands for; whoever gives a Kustomization for another
 		// cluster gives that cluster too.
-		if p.Kind == flux.Undecodable && p.Blocks || p.Kind == flux.OutsideRepository && p.Blocks || p.Kind == flux.NoSource && len(x.flags.git) == 0 {
+		if p.Kind == gitops.Undecodable && p.Blocks || p.Kind == gitops.OutsideRepository && p.Blocks || p.Kind == gitops.NoSource && len(x.flags.git) == 0 {
 			return nil, fmt.Errorf("--application: %s", p)
 		}
 	}

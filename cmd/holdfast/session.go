@@ -288,7 +288,7 @@ func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, 
 
 // render renders an Application from a tree, for proposals.
 func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
-	return render.Render(ctx, tree, app.Source.Path, app.Render, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
+	return render.Application(ctx, tree, app, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
 }
 
 // fleet gives the Applications that may read a repository's tree: those that were scanned, then those that

@@ -107,9 +107,9 @@ func (s *sources) repository(ctx context.Context, url string) (Repository, error
 // member renders one Application. It never fails: what goes wrong makes the member unknown, with a reason.
 // Problems are those of the engine's object: some keep it from being compared with this cluster, the others
 // limit the verdict.
-func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool), problems []flux.Problem) *member {
+func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool), problems []gitops.EngineProblem) *member {
 	m := &member{app: app, tier: target.Tier}
-	if i := slices.IndexFunc(problems, func(p flux.Problem) bool { return p.Blocks }); i >= 0 {
+	if i := slices.IndexFunc(problems, func(p gitops.EngineProblem) bool { return p.Blocks }); i >= 0 {
 		m.reason = problems[i].Message
 		return m
 	}
@@ -257,7 +257,7 @@ func renderAt(ctx context.Context, m *member, commit string, env render.Env) (*r
 	if err != nil {
 		return nil, err
 	}
-	return render.Render(ctx, tree, m.app.Source.Path, m.app.Render, env)
+	return render.Application(ctx, tree, m.app, env)
 }
 
 // past renders older revisions of what the Application reads, newest first. Revisions that do not render

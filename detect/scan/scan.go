@@ -74,7 +74,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
-		limits := slices.DeleteFunc(slices.Clone(problems), func(p flux.Problem) bool { return !concerns(p, app) })
+		limits := slices.DeleteFunc(slices.Clone(problems), func(p gitops.EngineProblem) bool { return !concerns(p, app) })
 		members = append(members, sources.member(ctx, app, target, engines.Namespaced, limits))
 	}
 	for _, p := range problems {
@@ -147,9 +147,9 @@ func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject
 
 // applications gives the target's Applications: those of the engine's objects, then the given ones, which
 // win where both have the same name.
-func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []flux.Problem) {
+func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
 	var apps []gitops.Application
-	var problems []flux.Problem
+	var problems []gitops.EngineProblem
 	apps, problems = flux.Decode(target.Name, slices.Collect(engines.Objects.Where(readByFlux)))
 	if target.OnlyGiven {
 		problems = nil
@@ -173,7 +173,7 @@ func applications(target Target, engines *live.Snapshot) ([]gitops.Application, 
 }
 
 // concerns says whether a problem is about an Application's own object.
-func concerns(p flux.Problem, app gitops.Application) bool {
+func concerns(p gitops.EngineProblem, app gitops.Application) bool {
 	return app.Engine == gitops.Flux && p.Object == gitops.ObjectID{
 		Group: flux.KustomizeGroup, Kind: app.Kind, Namespace: app.Namespace, Name: app.Name,
 	}

@@ -34,59 +34,13 @@ const (
 // Manager is the field manager of kustomize-controller.
 const Manager = "kustomize-controller"
 
-// ProblemKind says what is the matter with an engine's object.
-type ProblemKind string
-
-// The kinds of problems.
-const (
-	// Undecodable: the object does not have the shape of its kind; there is no Application for it.
-	Undecodable ProblemKind = "undecodable"
-	// NoSource: the source object is not among those read, so repository and branch are not known.
-	NoSource ProblemKind = "no-source"
-	// OtherCluster: the objects are applied to another cluster (spec.kubeConfig).
-	OtherCluster ProblemKind = "other-cluster"
-	// Encrypted: the controller decrypts SOPS files, whose values are not known here.
-	Encrypted ProblemKind = "encrypted"
-	// OutsideRepository: the source adds files of other repositories, or leaves files out, in a way that
-	// its repository alone does not show.
-	OutsideRepository ProblemKind = "outside-repository"
-	// Syntax: a file that names Flux's groups cannot be read.
-	Syntax ProblemKind = "syntax"
-)
-
-// Problem is something that limits what can be said about an Application.
-type Problem struct {
-	// File and Document are set for objects of a repository tree.
-	File     string
-	Document int
-	// Object is the engine's object; zero for a file that cannot be read.
-	Object  gitops.ObjectID
-	Kind    ProblemKind
-	Message string
-	// Blocks says that the Application cannot be compared with the cluster that it was read from: its
-	// state there is unknown.
-	Blocks bool
-}
-
-// String gives file: object: message.
-func (p Problem) String() string {
-	text := p.Message
-	if p.Object.Name != "" {
-		text = p.Object.String() + ": " + text
-	}
-	if p.File != "" {
-		text = p.File + ": " + text
-	}
-	return text
-}
-
 // Decode gives an Application for each Kustomization among the objects of one cluster, in their order.
 // Its GitRepository, OCIRepository or Bucket is looked for among the same objects, and so are the
 // ConfigMaps and Secrets of substituteFrom: those not there stay unknown.
 //
 // PostBuild.Strict stays false: it is a feature gate of the controller, which its objects do not tell, and
 // what a strict controller has applied renders the same without.
-func Decode(cluster string, objects []gitops.Object) ([]gitops.Application, []Problem) {
+func Decode(cluster string, objects []gitops.Object) ([]gitops.Application, []gitops.EngineProblem) {
 	index := make(map[gitops.ObjectID]gitops.Object, len(objects))
 	for _, o := range objects {
 		index[o.ID] = o
@@ -111,11 +65,11 @@ type decoder struct {
 	cluster      string
 	find         func(gitops.ObjectID) (gitops.Object, bool)
 	applications []gitops.Application
-	problems     []Problem
+	problems     []gitops.EngineProblem
 }
 
-func (d *decoder) problem(id gitops.ObjectID, kind ProblemKind, blocks bool, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Object: id, Kind: kind, Blocks: blocks, Message: fmt.Sprintf(format, args...)})
+func (d *decoder) problem(id gitops.ObjectID, kind gitops.EngineProblemKind, blocks bool, format string, args ...any) {
+	d.problems = append(d.problems, gitops.EngineProblem{Object: id, Kind: kind, Blocks: blocks, Message: fmt.Sprintf(format, args...)})
 }
 
 // older are fields that v1beta2 had and v1 has not.
@@ -130,7 +84,7 @@ func (d *decoder) application(o gitops.Object) {
 	var k kustomizev1.Kustomization
 	var before older
 	if err := into(o, &k, &before); err != nil {
-		d.problem(o.ID, Undecodable, true, "%s: %v", o.APIVersion, err)
+		d.problem(o.ID, gitops.Undecodable, true, "%s: %v", o.APIVersion, err)
 		return
 	}
 	app := gitops.Application{
@@ -161,17 +115,17 @@ func (d *decoder) application(o gitops.Object) {
 		for _, entry := range k.Status.Inventory.Entries {
 			id, err := ParseInventory(entry.ID)
 			if err != nil {
-				d.problem(o.ID, Undecodable, false, "status.inventory: %v", err)
+				d.problem(o.ID, gitops.Undecodable, false, "status.inventory: %v", err)
 				continue
 			}
 			app.Inventory = append(app.Inventory, id)
 		}
 	}
 	if k.Spec.KubeConfig != nil {
-		d.problem(o.ID, OtherCluster, true, "spec.kubeConfig applies it to another cluster, which is not this one")
+		d.problem(o.ID, gitops.OtherCluster, true, "spec.kubeConfig applies it to another cluster, which is not this one")
 	}
 	if k.Spec.Decryption != nil {
-		d.problem(o.ID, Encrypted, false, "spec.decryption: values that %s has encrypted are not known here", k.Spec.Decryption.Provider)
+		d.problem(o.ID, gitops.Encrypted, false, "spec.decryption: values that %s has encrypted are not known here", k.Spec.Decryption.Provider)
 	}
 	d.applications = append(d.applications, app)
 }
@@ -208,7 +162,7 @@ func (d *decoder) kustomize(id gitops.ObjectID, k kustomizev1.Kustomization, bef
 	for _, p := range before.Spec.PatchesJSON6902 {
 		text, err := json.Marshal(p.Patch)
 		if err != nil {
-			d.problem(id, Undecodable, false, "spec.patchesJson6902: %v", err)
+			d.problem(id, gitops.Undecodable, false, "spec.patchesJson6902: %v", err)
 			continue
 		}
 		out.Patches = append(out.Patches, gitops.Patch{Patch: string(text), Target: target(&p.Target)})

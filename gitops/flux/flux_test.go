@@ -189,19 +189,19 @@ func TestProblems(t *testing.T) {
 	git := source("GitRepository", "{url: u}")
 	for _, row := range []struct {
 		name, text   string
-		kind         flux.ProblemKind
+		kind         gitops.EngineProblemKind
 		blocks       bool
 		applications int
 	}{
-		{"a source that was not read", kustomization(), flux.NoSource, false, 1},
-		{"a field of the wrong type", kustomization("force: 3") + git, flux.Undecodable, true, 0},
-		{"an interval that is none", strings.Replace(kustomization(), "10m", "often", 1) + git, flux.Undecodable, true, 0},
-		{"another cluster", kustomization("kubeConfig: {secretRef: {name: a}}") + git, flux.OtherCluster, true, 1},
-		{"encrypted files", kustomization("decryption: {provider: sops}") + git, flux.Encrypted, false, 1},
-		{"a source that includes others", kustomization() + source("GitRepository", "{url: u, include: [{repository: {name: x}}]}"), flux.OutsideRepository, true, 1},
-		{"a source that leaves files out", kustomization() + source("GitRepository", "{url: u, ignore: '/*'}"), flux.OutsideRepository, false, 1},
-		{"a broken source", kustomization() + source("GitRepository", "{url: [u]}"), flux.Undecodable, false, 1},
-		{"an inventory entry that is none", kustomization() + "status: {inventory: {entries: [{id: x, v: v1}]}}\n" + git, flux.Undecodable, false, 1},
+		{"a source that was not read", kustomization(), gitops.NoSource, false, 1},
+		{"a field of the wrong type", kustomization("force: 3") + git, gitops.Undecodable, true, 0},
+		{"an interval that is none", strings.Replace(kustomization(), "10m", "often", 1) + git, gitops.Undecodable, true, 0},
+		{"another cluster", kustomization("kubeConfig: {secretRef: {name: a}}") + git, gitops.OtherCluster, true, 1},
+		{"encrypted files", kustomization("decryption: {provider: sops}") + git, gitops.Encrypted, false, 1},
+		{"a source that includes others", kustomization() + source("GitRepository", "{url: u, include: [{repository: {name: x}}]}"), gitops.OutsideRepository, true, 1},
+		{"a source that leaves files out", kustomization() + source("GitRepository", "{url: u, ignore: '/*'}"), gitops.OutsideRepository, false, 1},
+		{"a broken source", kustomization() + source("GitRepository", "{url: [u]}"), gitops.Undecodable, false, 1},
+		{"an inventory entry that is none", kustomization() + "status: {inventory: {entries: [{id: x, v: v1}]}}\n" + git, gitops.Undecodable, false, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			apps, problems := flux.Decode("", objects(t, row.text))
@@ -299,7 +299,7 @@ func TestInTree(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(problems) != 1 || problems[0].Kind != flux.Syntax || problems[0].File != "template/broken.yaml" {
+	if len(problems) != 1 || problems[0].Kind != gitops.Syntax || problems[0].File != "template/broken.yaml" {
 		t.Errorf("problems: %v", problems)
 	}
 }

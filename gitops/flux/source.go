@@ -42,12 +42,12 @@ func (d *decoder) source(id gitops.ObjectID, k kustomizev1.Kustomization) gitops
 	}
 	o, ok := d.find(ref)
 	if !ok {
-		d.problem(id, NoSource, false, "its %s %s/%s is not among the objects read; repository and branch are not known", ref.Kind, ref.Namespace, ref.Name)
+		d.problem(id, gitops.NoSource, false, "its %s %s/%s is not among the objects read; repository and branch are not known", ref.Kind, ref.Namespace, ref.Name)
 		return out
 	}
 	var s sourceObject
 	if err := into(o, &s); err != nil {
-		d.problem(o.ID, Undecodable, false, "%s: %v", o.APIVersion, err)
+		d.problem(o.ID, gitops.Undecodable, false, "%s: %v", o.APIVersion, err)
 		return out
 	}
 	switch ref.Kind {
@@ -59,10 +59,10 @@ func (d *decoder) source(id gitops.ObjectID, k kustomizev1.Kustomization) gitops
 		out.Repo = fmt.Sprintf("%s/%s", s.Spec.Endpoint, s.Spec.BucketName)
 	}
 	if len(s.Spec.Include) > 0 {
-		d.problem(id, OutsideRepository, true, "its %s %s includes files of other repositories (spec.include), which are not read", ref.Kind, ref.Name)
+		d.problem(id, gitops.OutsideRepository, true, "its %s %s includes files of other repositories (spec.include), which are not read", ref.Kind, ref.Name)
 	}
 	if s.Spec.Ignore != nil {
-		d.problem(id, OutsideRepository, false, "its %s %s leaves files out (spec.ignore), which the render does not know", ref.Kind, ref.Name)
+		d.problem(id, gitops.OutsideRepository, false, "its %s %s leaves files out (spec.ignore), which the render does not know", ref.Kind, ref.Name)
 	}
 	return out
 }

@@ -17,9 +17,9 @@ import (
 // Source.Path is a path of this repository only if Source.Kind is GitRepository and Source.Repo is this
 // repository's address or empty: empty means that the GitRepository is not in the tree, so that it cannot
 // be told. Where several files declare the source, the one nearest to the Kustomization counts.
-func InTree(tree gitops.Tree) ([]gitops.Application, []Problem) {
+func InTree(tree gitops.Tree) ([]gitops.Application, []gitops.EngineProblem) {
 	var all []gitops.Declared
-	var problems []Problem
+	var problems []gitops.EngineProblem
 	for _, name := range tree.Paths("") {
 		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 			continue
@@ -36,7 +36,7 @@ func InTree(tree gitops.Tree) ([]gitops.Application, []Problem) {
 		}
 		for _, p := range wrong {
 			if p.Kind == render.Syntax {
-				problems = append(problems, Problem{File: name, Document: p.Document, Kind: Syntax, Message: p.Message})
+				problems = append(problems, gitops.EngineProblem{File: name, Document: p.Document, Kind: gitops.Syntax, Message: p.Message})
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func InTree(tree gitops.Tree) ([]gitops.Application, []Problem) {
 			applications = append(applications, app)
 		}
 		for _, p := range d.problems {
-			if p.Kind == NoSource {
+			if p.Kind == gitops.NoSource {
 				continue // the usual case: bootstrap put the source beside the cluster, not into this folder
 			}
 			p.File, p.Document = o.Origin.File, o.Origin.Document
