@@ -45,4 +45,3 @@ func (p EngineProblem) String() string {
 	}
 	return text
 }
-

@@ -18,8 +18,20 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
+	Tool        sarifTool         `json:"tool"`
+	Invocations []sarifInvocation `json:"invocations"`
+	Results     []sarifResult     `json:"results"`
+}
+
+// sarifInvocation says what could not be assessed: without it, no result would read as no drift.
+type sarifInvocation struct {
+	Successful    bool                `json:"executionSuccessful"`
+	Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+}
+
+type sarifNotification struct {
+	Level   string    `json:"level"`
+	Message sarifText `json:"message"`
 }
 
 type sarifTool struct {
@@ -92,7 +104,10 @@ func causeText(c detect.Cause) string {
 }
 
 func writeSARIF(w io.Writer, s detect.Scan) error {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "holdfast", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	run := sarifRun{
+		Tool:        sarifTool{sarifDriver{Name: "holdfast", Version: version, Rules: []sarifRule{}}},
+		Invocations: []sarifInvocation{sarifOutcome(s)}, Results: []sarifResult{},
+	}
 	for _, f := range s.Findings {
 		if !f.Drift {
 			continue
@@ -111,6 +126,29 @@ func writeSARIF(w io.Writer, s detect.Scan) error {
 		})
 	}
 	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+func sarifOutcome(s detect.Scan) sarifInvocation {
+	out := sarifInvocation{Successful: true}
+	add := func(level, text string) {
+		out.Successful = out.Successful && level != "error"
+		out.Notifications = append(out.Notifications, sarifNotification{level, sarifText{text}})
+	}
+	for _, a := range s.Applications {
+		if a.State == detect.Unknown {
+			add("error", fmt.Sprintf("%s could not be assessed: %s", a.Application.ID(), a.Reason))
+		} else if a.Reason != "" {
+			add("note", fmt.Sprintf("%s: %s", a.Application.ID(), a.Reason))
+		}
+	}
+	for _, u := range s.Unknown {
+		level := "error"
+		if u.ByChoice {
+			level = "note"
+		}
+		add(level, fmt.Sprintf("%s %s: %s", u.Cluster, u.Object.ID(), u.Reason))
+	}
+	return out
 }
 
 func sarifLevel(r detect.Risk) string {

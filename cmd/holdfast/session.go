@@ -58,6 +58,9 @@ func newSession(s streams, flags inputFlags) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, app := range given {
+		x.sources.given = append(x.sources.given, app.Source.Repo)
+	}
 	if x.targets, err = x.newTargets(given); err != nil {
 		return nil, err
 	}

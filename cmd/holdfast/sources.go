@@ -24,6 +24,8 @@ type sources struct {
 	byURL    map[string]string // engine's URL -> location
 	fallback string            // --git without URL=: stands for every source
 	config   *config.Config
+	// given are the URLs of Applications that the user describes, which may be paths of this machine.
+	given []string
 
 	mutex sync.Mutex
 	open  map[string]*source
@@ -41,15 +43,16 @@ func newSources(git []string, cfg *config.Config) (*sources, error) {
 	s := &sources{byURL: map[string]string{}, config: cfg, open: map[string]*source{}}
 	for _, g := range git {
 		url, location, mapped := splitMapping(g)
+		url = gitops.WithoutCredentials(url) // as an Application's source has it
 		if !mapped {
 			if s.fallback != "" {
-				return nil, fmt.Errorf("--git %s: a second repository without URL=: say which source each one stands for", g)
+				return nil, fmt.Errorf("--git %s: a second repository without URL=: say which source each one stands for", gitops.WithoutCredentials(g))
 			}
 			s.fallback = location
 			continue
 		}
 		if _, twice := s.byURL[url]; twice {
-			return nil, fmt.Errorf("--git %s: %s is mapped twice", g, url)
+			return nil, fmt.Errorf("--git %s is mapped twice", url)
 		}
 		s.byURL[url] = location
 	}
@@ -71,7 +74,7 @@ func (s *sources) unused(apps []detect.AssessedApplication) []string {
 	var notes []string
 	for _, url := range slices.Sorted(maps.Keys(s.byURL)) {
 		if !slices.ContainsFunc(apps, func(a detect.AssessedApplication) bool { return a.Application.Source.Repo == url }) {
-			notes = append(notes, fmt.Sprintf("--git %s=%s: no Application has this source", url, s.byURL[url]))
+			notes = append(notes, fmt.Sprintf("--git %s=%s: no Application has this source", url, gitops.WithoutCredentials(s.byURL[url])))
 		}
 	}
 	return notes
@@ -133,6 +136,9 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if options.URL == "" {
 		return nil, fmt.Errorf("no repository is known for this Application: give --git DIR or URL")
 	}
+	if !ok && !gitops.IsRemote(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
+		return nil, fmt.Errorf("the source %s, as the cluster has it, is a path of this machine, which is not read: map it by --git %s=DIR", url, url)
+	}
 	opened, err := openSource(ctx, s.config.Limits.Repository.Apply(options))
 	if err != nil {
 		return nil, err
@@ -147,7 +153,7 @@ func openSource(ctx context.Context, options repo.Options) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &source{Repository: plainFolder{tree}, location: options.URL}, nil
+		return &source{Repository: plainFolder{tree}, location: gitops.WithoutCredentials(options.URL)}, nil
 	} else if err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("--git %s: is a file: name the folder or repository it lies in, and the file with --path", options.URL)
 	}
@@ -155,7 +161,7 @@ func openSource(ctx context.Context, options repo.Options) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{Repository: git, git: git, location: options.URL}, nil
+	return &source{Repository: git, git: git, location: gitops.WithoutCredentials(options.URL)}, nil
 }
 
 // isRepository says whether dir has a .git, or is a bare repository.

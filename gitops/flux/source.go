@@ -52,9 +52,9 @@ func (d *decoder) source(id gitops.ObjectID, k kustomizev1.Kustomization) gitops
 	}
 	switch ref.Kind {
 	case "GitRepository":
-		out.Repo, out.Branch = s.Spec.URL, s.branch()
+		out.Repo, out.Branch = gitops.WithoutCredentials(s.Spec.URL), s.branch()
 	case "OCIRepository":
-		out.Repo = s.Spec.URL
+		out.Repo = gitops.WithoutCredentials(s.Spec.URL)
 	case "Bucket":
 		out.Repo = fmt.Sprintf("%s/%s", s.Spec.Endpoint, s.Spec.BucketName)
 	}

@@ -71,6 +71,8 @@ func (d document) application() (gitops.Application, error) {
 		return app, fmt.Errorf("%s %s %s: spec.path is missing: name a folder or file of the repository, . for its root", APIVersion, Kind, app.Name)
 	case path.IsAbs(d.Spec.Path) || app.Source.Path == ".." || strings.HasPrefix(app.Source.Path, "../"):
 		return app, fmt.Errorf("%s %s %s: spec.path %q leaves the repository", APIVersion, Kind, app.Name, d.Spec.Path)
+	case gitops.WithoutCredentials(d.Spec.Repo) != d.Spec.Repo:
+		return app, fmt.Errorf("%s %s %s: spec.repo holds a user or password: put them under repositories, auth in holdfast.yaml", APIVersion, Kind, app.Name)
 	case d.Spec.Kustomize != nil && d.Spec.Plain != nil:
 		return app, fmt.Errorf("%s %s %s: spec.kustomize and spec.plain exclude each other", APIVersion, Kind, app.Name)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"holdfast/gitops"
 )
 
 // remote is where a repository is and how to reach it.
@@ -39,7 +40,7 @@ func newRemote(raw string, auth Auth) (remote, error) {
 	endpoint, err := transport.NewEndpoint(raw)
 	if err != nil {
 		// The parser's message quotes the URL, which may hold a password.
-		return remote{}, fmt.Errorf("open repository %s: not a URL or path", withoutUser(raw))
+		return remote{}, fmt.Errorf("open repository %s: not a URL or path", gitops.WithoutCredentials(raw))
 	}
 	if auth.Username == "" && auth.Password == "" && auth.SSHKey == nil {
 		auth.Username, auth.Password = endpoint.User, endpoint.Password
@@ -162,20 +163,4 @@ func (r remote) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("it cannot be reached; check the URL and the network: %w", network)
 	}
 	return err
-}
-
-// withoutUser strips what may be credentials from something that is no URL.
-func withoutUser(raw string) string {
-	if u, err := url.Parse(raw); err == nil {
-		u.User = nil
-		return u.String()
-	}
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return "(unreadable)"
-	}
-	if i := strings.LastIndex(rest, "@"); i >= 0 {
-		rest = rest[i+1:]
-	}
-	return scheme + "://" + rest
 }

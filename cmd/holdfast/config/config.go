@@ -14,6 +14,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/detect/policy"
+	"holdfast/gitops"
 	"holdfast/gitops/strictyaml"
 )
 
@@ -113,7 +114,7 @@ func Decode(name string, data []byte) (*Config, error) {
 // Repository gives the entry for a URL, in any spelling; nil for none.
 func (c *Config) Repository(url string) *Repository {
 	for i := range c.Repositories {
-		if policy.SameRepository(c.Repositories[i].URL, url) {
+		if gitops.SameRepository(c.Repositories[i].URL, url) {
 			return &c.Repositories[i]
 		}
 	}
@@ -183,7 +184,7 @@ func (k *checker) repositories(c *Config) {
 		r := &c.Repositories[i]
 		k.repositoryURL(r)
 		for _, earlier := range c.Repositories[:i] {
-			if policy.SameRepository(earlier.URL, r.URL) {
+			if gitops.SameRepository(earlier.URL, r.URL) {
 				k.fail(r.line, "repositories: url repeats; the same repository is already on line %d: list all its clusters there", earlier.line)
 			}
 		}
