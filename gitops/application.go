@@ -162,7 +162,8 @@ type Render struct {
 	Document int
 }
 
-// Kustomize is what a Flux Kustomization adds to the folder's own kustomization, in the words of its spec.
+// Kustomize is what a Flux Kustomization or an Argo CD Application adds to the folder's own kustomization, in
+// the words of its spec.
 type Kustomize struct {
 	// Generate makes a kustomization of all manifests below a folder that has none, as Flux does.
 	Generate                bool
@@ -172,8 +173,14 @@ type Kustomize struct {
 	IgnoreMissingComponents bool
 	Patches                 []Patch
 	Images                  []Image
-	CommonLabels            map[string]string
-	CommonAnnotations       map[string]string
+	// CommonLabels and CommonAnnotations are put on the built objects (Flux's spec.commonMetadata).
+	CommonLabels      map[string]string
+	CommonAnnotations map[string]string
+	// Replicas are kustomize's replicas (Argo CD).
+	Replicas []Replica
+	// Labels and Annotations are added to the kustomization itself, as by `kustomize edit add` (Argo CD), nil
+	// without.
+	Labels, Annotations *Common
 	// BuildMetadata are kustomize's buildMetadata options, which put annotations into the objects.
 	BuildMetadata []string
 	PostBuild     *PostBuild
@@ -189,6 +196,21 @@ type Patch struct {
 type PatchTarget struct {
 	Group, Version, Kind, Namespace, Name string
 	LabelSelector, AnnotationSelector     string
+}
+
+// Replica sets the replicas of the workloads of a name.
+type Replica struct {
+	Name  string
+	Count int64
+}
+
+// Common is one set of labels or annotations that kustomize puts on all objects.
+type Common struct {
+	Pairs map[string]string
+	// Force replaces what the kustomization has already, which is an error without it.
+	Force bool
+	// WithoutSelector leaves selectors, and templates unless IncludeTemplates is set, as they are. Labels only.
+	WithoutSelector, IncludeTemplates bool
 }
 
 // Image is an image override. TagSuffix is never set by Flux.
@@ -272,4 +294,7 @@ type Tracking struct {
 	Selector string
 	// Annotation is the key whose value names Application and object.
 	Annotation string
+	// Installation is the value of Argo CD's annotation installation-id where several instances share a
+	// cluster; an object with another value, or none, is not tracked by its annotation.
+	Installation string
 }

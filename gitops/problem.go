@@ -16,6 +16,11 @@ const (
 	// OutsideRepository: the source adds files of other repositories, or leaves files out, in a way that
 	// its repository alone does not show.
 	OutsideRepository EngineProblemKind = "outside-repository"
+	// Unsupported: the engine renders it with something that is not run here (a plugin, jsonnet).
+	Unsupported EngineProblemKind = "unsupported"
+	// Generated: another object of the engine makes this one (an ApplicationSet), so its own spec is no place
+	// to edit.
+	Generated EngineProblemKind = "generated"
 	// Syntax: a file that names the engine's groups cannot be read.
 	Syntax EngineProblemKind = "syntax"
 )
