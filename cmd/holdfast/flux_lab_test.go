@@ -54,6 +54,8 @@ type fluxShop struct {
 	config, forge, signers string
 	// ahead is how far the bot's clock is before the cluster's.
 	ahead time.Duration
+	// interval is the Kustomization's.
+	interval time.Duration
 }
 
 const fluxRepository = "fleet"
@@ -61,10 +63,16 @@ const fluxRepository = "fleet"
 // shopInterval is far longer than a test: Flux corrects when it is asked to, and only then.
 const shopInterval = time.Hour
 
-// newFluxShop gives a shop that Flux has applied. policy is the repository's; empty for none.
+// newFluxShop gives a shop that Flux has applied, and corrects when asked to. policy is the repository's; empty
+// for none.
 func newFluxShop(t *testing.T, name, policy string) *fluxShop {
 	t.Helper()
-	s := &fluxShop{Cluster: fluxCluster(t), git: lab.GitServer(t, lab.GitOptions{}), name: name}
+	return newFluxShopAt(t, name, policy, shopInterval)
+}
+
+func newFluxShopAt(t *testing.T, name, policy string, interval time.Duration) *fluxShop {
+	t.Helper()
+	s := &fluxShop{Cluster: fluxCluster(t), git: lab.GitServer(t, lab.GitOptions{}), name: name, interval: interval}
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "flux-shop.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +118,7 @@ spec:
   prune: true
   targetNamespace: %[1]s
   sourceRef: {kind: GitRepository, name: %[1]s}
-`, s.name, s.git.URL(fluxRepository), shopInterval)
+`, s.name, s.git.URL(fluxRepository), s.interval)
 }
 
 // configure writes holdfast.yaml with a throw-away signing key, a forge in a folder, and the bot's own,

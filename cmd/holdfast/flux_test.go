@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/bot"
 )
@@ -91,6 +92,42 @@ func TestWhereFluxHealsNothingFlaps(t *testing.T) {
 		t.Errorf("the branch was pushed anew with the content that it had:\n%s\nwas\n%s", now, before)
 	}
 	s.still(t, 1)
+}
+
+// TestFluxHealsOnItsOwnTimer: nobody asks Flux to correct, and the bot runs between its corrections.
+func TestFluxHealsOnItsOwnTimer(t *testing.T) {
+	s := newFluxShopAt(t, "timer", keepHotfixes, time.Minute) // Flux takes no less
+	var number, issues int
+	for range 2 {
+		s.hotfix(t) // right after Flux has applied, so that it is seen before the next time
+		s.propose(t, 1)
+		s.still(t, 1)
+		pulls := s.threads(t, bot.AsPullRequest)
+		if len(pulls) != 1 || pulls[0].State != bot.Open || !slices.Contains(pulls[0].Labels, "drift/codify") {
+			t.Fatalf("want one pull request, to codify: %+v", pulls)
+		}
+		if number != 0 && (pulls[0].Number != number || len(s.threads(t, bot.AsIssue)) != issues) {
+			t.Fatalf("the same change again must be on the same threads: %+v", pulls)
+		}
+		number, issues = pulls[0].Number, len(s.threads(t, bot.AsIssue))
+
+		patiently(t, 90*time.Second, "Flux has corrected by itself", func() bool {
+			return s.get(t, "deployment/web", "{.spec.replicas}") == "2" &&
+				s.get(t, "service", "{.items[*].metadata.name}") == "web" &&
+				!strings.Contains(s.get(t, "deployment/api", "{.spec.template.spec}"), "CACHE_TTL")
+		})
+		s.propose(t, 0)
+		pulls = s.threads(t, bot.AsPullRequest)
+		if len(pulls) != 1 || pulls[0].State != bot.Open || !strings.Contains(pulls[0].Body, "Undone by the engine") {
+			t.Fatalf("after Flux healed, the codify must stay open and say so, and no revert must open: %+v", pulls)
+		}
+		for _, issue := range s.threads(t, bot.AsIssue) {
+			if issue.State != bot.Closed {
+				t.Errorf("issue %d is %s", issue.Number, issue.State)
+			}
+		}
+		s.still(t, 0)
+	}
 }
 
 // TestCodifyMergedIsAppliedWithoutARollout: what was live before the merge is what Flux finds after it.

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,11 +308,16 @@ func field(t *testing.T, c *lab.Cluster, object, path string) string {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 240 {
+	patiently(t, time.Minute, what, done)
+}
+
+// patiently is eventually with another limit.
+func patiently(t *testing.T, limit time.Duration, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(250 * time.Millisecond) {
 		if done() {
 			return
 		}
-		time.Sleep(250 * time.Millisecond)
 	}
-	t.Fatal("waited a minute in vain until " + strconv.Quote(what))
+	t.Fatalf("waited %s in vain until %s", limit, what)
 }
