@@ -18,6 +18,7 @@ var layers = [][]string{
 	{"gitops/strictyaml", "gitops/packed"},
 	{"gitops/typed", "gitops/repo/sign", "gitops/folder"},
 	{"gitops/repo", "gitops/render"},
+	{"gitops/render/cache"},
 	{"gitops/repo/repotest"},
 	{"gitops/flux", "gitops/codify/splice"},
 	{"gitops/codify"},
@@ -36,7 +37,7 @@ var layers = [][]string{
 
 // noIO are the packages that must not reach for the disk, the network, the clock or chance.
 var noIO = []string{
-	"gitops", "gitops/typed", "gitops/flux", "gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
+	"gitops", "gitops/typed", "gitops/render/cache", "gitops/flux", "gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
 	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/propose", "templates",
 }
 

@@ -88,9 +88,7 @@ func (r *Result) Touches(name string) bool {
 		return true
 	}
 	for _, s := range r.scans {
-		dir := path.Dir(name)
-		counts := manifest(name) || isKustomization(name) || path.Base(name) == ".sourceignore"
-		if counts && (dir == s.folder || s.recurse && within(dir, s.folder)) {
+		if s.counts(name) {
 			return true
 		}
 	}

@@ -1,0 +1,66 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"holdfast/gitops"
+)
+
+// Inputs names everything of a tree that a render depends on: the files it read, those it looked for in vain,
+// and the folders it listed. What else the tree holds does not matter to it.
+type Inputs struct {
+	reads, absent []string
+	scans         []scan
+}
+
+// Inputs gives what the Result depends on. Only those of a render without an error are complete.
+func (r *Result) Inputs() Inputs {
+	return Inputs{reads: r.Reads, absent: slices.Sorted(maps.Keys(r.absent)), scans: r.scans}
+}
+
+// Names is a SHA-256 over the names alone, in hex: Inputs with the same Names have comparable digests.
+func (i Inputs) Names() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\x00%q\x00%+v", i.reads, i.absent, i.scans)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Digest is a SHA-256, in hex, over what tree holds of the inputs. A render of another tree with the same
+// digest gives the same.
+func (i Inputs) Digest(tree gitops.Tree) string {
+	h := sha256.New()
+	add := func(name string) {
+		f, there := tree.File(name)
+		fmt.Fprintf(h, "%q %t %d %d\n", name, there, f.Mode, len(f.Data))
+		h.Write(f.Data)
+	}
+	for _, name := range i.reads {
+		add(name)
+	}
+	for _, name := range i.absent {
+		add(name)
+	}
+	for _, s := range i.scans {
+		for _, name := range tree.Paths(s.folder) {
+			if s.counts(name) {
+				fmt.Fprintf(h, "%q\n", name)
+			}
+		}
+		fmt.Fprintln(h)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// counts says whether the listing depends on there being a file at name.
+func (s scan) counts(name string) bool {
+	if !manifest(name) && !isKustomization(name) && path.Base(name) != ".sourceignore" {
+		return false
+	}
+	dir := path.Dir(name)
+	return dir == s.folder || s.recurse && within(dir, s.folder)
+}
