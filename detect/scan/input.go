@@ -56,6 +56,9 @@ type Input struct {
 	// Open gives the repository at a URL; each URL is asked for once a scan. An error makes its
 	// Applications unknown.
 	Open func(ctx context.Context, url string) (Repository, error)
+	// Chart fetches a chart of a chart repository, and gives it with the version and digest that were picked.
+	// Nil fetches none: Applications that need one are unknown.
+	Chart func(ctx context.Context, chart gitops.Chart) (gitops.Chart, gitops.Tree, error)
 	// Bound says whether a repository may feed this Application, and why not.
 	Bound func(app gitops.Application) (ok bool, reason string)
 	// Policy gives the policy for an Application whose repository's default branch holds tree; tree is

@@ -83,6 +83,7 @@ type sources struct {
 	open map[string]opened
 	// declared are the engine's objects in a tree, by repository and commit.
 	declared map[[2]string][]gitops.Application
+	charts   map[gitops.Chart]fetched
 }
 
 type opened struct {
@@ -91,7 +92,7 @@ type opened struct {
 }
 
 func newSources(in Input) *sources {
-	return &sources{in: in, open: map[string]opened{}, declared: map[[2]string][]gitops.Application{}}
+	return &sources{in: in, open: map[string]opened{}, declared: map[[2]string][]gitops.Application{}, charts: map[gitops.Chart]fetched{}}
 }
 
 func (s *sources) repository(ctx context.Context, url string) (Repository, error) {
@@ -114,18 +115,26 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		return m
 	}
 	given := slices.ContainsFunc(target.Applications, func(a gitops.Application) bool { return sameApplication(a, app) })
-	if s.in.Bound != nil {
+	if s.in.Bound != nil && !homeless(app) {
 		if ok, reason := s.in.Bound(app); !ok {
 			m.reason = "not bound: " + reason
 			return m
 		}
 	}
-	repo, err := s.repository(ctx, app.Source.Repo)
-	if err != nil {
+	var repo Repository = nowhere{}
+	if !homeless(app) {
+		var err error
+		if repo, err = s.repository(ctx, app.Source.Repo); err != nil {
+			m.reason = err.Error()
+			return m
+		}
+	}
+	m.repo = repo
+	if err := s.mount(ctx, m); err != nil {
 		m.reason = err.Error()
 		return m
 	}
-	m.repo = repo
+	var err error
 	if m.policy, err = s.policy(m); err != nil {
 		m.reason = err.Error()
 		return m
@@ -192,6 +201,8 @@ func (s *sources) settle(m *member, commit string) error {
 // and whose engine says nothing of it, is taken to be applied from the newest commit.
 func (s *sources) revision(m *member, given bool) (string, error) {
 	switch {
+	case homeless(m.app):
+		return "", nil
 	case s.in.Revision != "":
 		return m.repo.Resolve(s.in.Revision)
 	case m.app.Source.Applied != "":
