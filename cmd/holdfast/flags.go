@@ -15,6 +15,7 @@ type inputFlags struct {
 	contexts       []string
 	live           []string
 	git            []string
+	charts         []string
 	revision, path string
 	applications   []string
 	managers       []string
@@ -33,6 +34,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet, outputs []string) {
 	flags.StringSliceVar(&f.contexts, "context", nil, "`NAME` of a kubeconfig context, repeatable (default: the current context)")
 	flags.StringArrayVar(&f.live, "live", nil, "`FILE|DIR`: a dump instead of a cluster (kubectl get ... -o yaml --show-managed-fields), repeatable")
 	flags.StringArrayVar(&f.git, "git", nil, "`[URL=]DIR|URL`: a repository instead of the engine's source, repeatable; its commits are read, never uncommitted changes; a plain folder works for scans and dry runs")
+	flags.StringArrayVar(&f.charts, "chart", nil, "`URL=PATH`: a chart archive or folder instead of what the chart repository at URL has, repeatable")
 	flags.StringVar(&f.revision, "revision", "", "`REV`: branch, tag or commit to compare with (default: what the engine applied, else HEAD)")
 	flags.StringVar(&f.path, "path", "", "`PATH`: folder or file in the repository, when no engine object describes it")
 	flags.StringArrayVar(&f.applications, "application", nil, "`FILE`: a Kustomization with its GitRepository, or a holdfast/v1 Application, repeatable")

@@ -54,6 +54,11 @@ func newSession(s streams, flags inputFlags) (*session, error) {
 	if x.input, err = x.scanInput(); err != nil {
 		return nil, err
 	}
+	fetched, err := newChartSources(x)
+	if err != nil {
+		return nil, err
+	}
+	x.input.Chart = fetched.fetch
 	given, err := x.applications()
 	if err != nil {
 		return nil, err
@@ -166,6 +171,9 @@ func (x *session) policies() (func(gitops.Application, detect.Tier, gitops.Tree)
 func (x *session) bound(app gitops.Application) (ok bool, reason string) {
 	if len(x.config.Repositories) == 0 || len(x.flags.git) > 0 {
 		return true, ""
+	}
+	if app.Source.Kind == "HelmRepository" {
+		return x.boundChart(app)
 	}
 	return x.config.Bindings().Allows(app.Source.Repo, app.Cluster, app.Namespace)
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +285,33 @@ func TestFetchFromARegistry(t *testing.T) {
 				t.Errorf("%s %s, %d files", got.Version, got.Digest, got.Tree.Len())
 			}
 		})
+	}
+}
+
+func TestLocalCharts(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	write("charts/podinfo/Chart.yaml", []byte(chartYAML))
+	packed := write("podinfo.tgz", archive(t, "podinfo/Chart.yaml", chartYAML))
+	for _, at := range []string{packed, filepath.Join(dir, "charts"), filepath.Join(dir, "charts", "podinfo")} {
+		got, err := Local(at, gitops.Chart{Name: "podinfo", Applied: "6.5.1"})
+		if err != nil || got.Version != "6.5.1" || got.Tree.Len() != 1 {
+			t.Errorf("%s: %+v %v", at, got.Version, err)
+		}
+	}
+	if _, err := Local(packed, gitops.Chart{Name: "podinfo", Applied: "6.4.0"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another version than was applied: %v", err)
+	}
+	if _, err := Local(dir, gitops.Chart{Name: "podinfo"}); err == nil {
+		t.Error("a folder without the chart is taken")
+	}
+	if _, err := Local(dir, gitops.Chart{Name: "../charts/podinfo"}); err == nil {
+		t.Error("a chart's name leads out of the folder")
 	}
 }

@@ -30,6 +30,9 @@ type Config struct {
 	Clusters []Cluster `json:"clusters,omitempty"`
 	// Repositories are the only repositories that are read for an Application, once there is one.
 	Repositories []Repository `json:"repositories,omitempty"`
+	// ChartRepositories are the only chart repositories that charts are fetched from, once there is a
+	// configuration that lists repositories.
+	ChartRepositories []ChartRepository `json:"chartRepositories,omitempty"`
 	// Signing is the key with which commits are signed. Nothing is pushed without one.
 	Signing *Signing `json:"signing,omitempty"`
 	// Floor is what every repository's policy is held to.
@@ -78,6 +81,26 @@ type Repository struct {
 // SetLine keeps where the repository stands.
 func (r *Repository) SetLine(line int) { r.line = line }
 
+// ChartRepository is one Helm chart repository or OCI registry, and which clusters' Applications may name it.
+type ChartRepository struct {
+	// URL as the engine has it: https://charts.example.com, or oci://registry.example.com/charts, which
+	// stands for what lies below it too.
+	URL string `json:"url"`
+	// Clusters and Namespaces are those whose Applications may name it, as for repositories.
+	Clusters   []string  `json:"clusters"`
+	Namespaces []string  `json:"namespaces"`
+	Auth       ChartAuth `json:"auth,omitzero"`
+	// Hosts are further hosts on which its archives lie, as its index or redirects name them.
+	Hosts []string `json:"hosts,omitempty"`
+	// PlainHTTP allows http in place of https.
+	PlainHTTP bool `json:"plainHTTP,omitempty"`
+
+	line int
+}
+
+// SetLine keeps where the chart repository stands.
+func (r *ChartRepository) SetLine(line int) { r.line = line }
+
 // Load reads and checks a file. Relative paths of files in it are taken from its folder. Secrets are not
 // read yet.
 func Load(file string) (*Config, error) {
@@ -102,6 +125,7 @@ func Decode(name string, data []byte) (*Config, error) {
 	k := checker{file: name}
 	k.clusters(c.Clusters)
 	k.repositories(&c)
+	k.chartRepositories(c.ChartRepositories)
 	if c.Signing != nil {
 		k.signing(c.Signing)
 	}
@@ -130,6 +154,17 @@ func (c *Config) Bindings() policy.Bindings {
 	return out
 }
 
+// ChartRepository gives the entry for a URL; nil for none. A registry's entry stands for what lies below it.
+func (c *Config) ChartRepository(url string) *ChartRepository {
+	for i := range c.ChartRepositories {
+		own := strings.TrimSuffix(c.ChartRepositories[i].URL, "/")
+		if url = strings.TrimSuffix(url, "/"); url == own || strings.HasPrefix(own, "oci://") && strings.HasPrefix(url, own+"/") {
+			return &c.ChartRepositories[i]
+		}
+	}
+	return nil
+}
+
 // resolve makes the paths of files absolute, or at least relative to where the command runs.
 func (c *Config) resolve(dir string) {
 	paths := []*string{}
@@ -145,6 +180,9 @@ func (c *Config) resolve(dir string) {
 				paths = append(paths, &f.App.PrivateKeyFile)
 			}
 		}
+	}
+	for i := range c.ChartRepositories {
+		paths = append(paths, &c.ChartRepositories[i].Auth.PasswordFile)
 	}
 	if s := c.Signing; s != nil {
 		paths = append(paths, &s.KeyFile, &s.PassphraseFile)
