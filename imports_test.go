@@ -15,13 +15,13 @@ import (
 // layer only where siblings says so.
 var layers = [][]string{
 	{"gitops"},
-	{"gitops/strictyaml", "gitops/packed"},
-	{"gitops/typed", "gitops/repo/sign", "gitops/folder"},
+	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath"},
+	{"gitops/typed", "gitops/repo/sign", "gitops/folder", "gitops/chart"},
 	{"gitops/repo", "gitops/render"},
 	{"gitops/render/cache"},
 	{"gitops/repo/repotest"},
-	{"gitops/flux", "gitops/codify/splice"},
-	{"gitops/codify"},
+	{"gitops/flux", "gitops/argocd", "gitops/codify/splice"},
+	{"gitops/codify", "gitops/engines"},
 	{"detect"},
 	{"detect/compare", "detect/assess", "detect/live", "detect/audit"},
 	{"detect/classify", "detect/policy"},
@@ -37,7 +37,8 @@ var layers = [][]string{
 
 // noIO are the packages that must not reach for the disk, the network, the clock or chance.
 var noIO = []string{
-	"gitops", "gitops/typed", "gitops/render/cache", "gitops/flux", "gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
+	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath",
+	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
 	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/propose", "templates",
 }
 
@@ -48,10 +49,12 @@ var vendorOnly = map[string]string{
 	"github.com/gofri/go-github-ratelimit":    "bot/forge/github",
 	"github.com/go-git/go-git":                "gitops/repo",
 	"sigs.k8s.io/kustomize/api":               "gitops/render",
+	"helm.sh/helm/v4":                         "gitops/chart",
 	"k8s.io/client-go/dynamic":                "detect/live",
 	"github.com/spf13/cobra":                  "cmd/holdfast",
 	"sigs.k8s.io/structured-merge-diff":       "gitops/typed",
 	"github.com/google/cel-go":                "detect/policy",
+	"github.com/itchyny/gojq":                 "gitops/jqpath",
 }
 
 func TestImportsGoDownTheLayers(t *testing.T) {

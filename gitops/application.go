@@ -239,8 +239,16 @@ type SubstituteFrom struct {
 type Helm struct {
 	// ReleaseName and Namespace are .Release.Name and .Release.Namespace.
 	ReleaseName, Namespace string
+	// ValuesFiles take the place of the chart's own values.yaml, merged in order (Flux's valuesFiles); empty keeps
+	// it.
+	ValuesFiles []Values
 	// Values are merged in order, later ones win, over the chart's own.
 	Values []Values
+	// ChartVersion is what the chart sees as its own version where the engine changes that of Chart.yaml: Flux
+	// adds a revision or a digest. Empty keeps it.
+	ChartVersion string
+	// StorageNamespace is where the engine keeps its record of the release; empty when it keeps none.
+	StorageNamespace string
 	// KubeVersion (v1.31.2) and APIVersions are what the chart sees of the cluster; empty takes the cluster's,
 	// else Helm's own defaults.
 	KubeVersion string

@@ -21,6 +21,8 @@ const (
 	// Generated: another object of the engine makes this one (an ApplicationSet), so its own spec is no place
 	// to edit.
 	Generated EngineProblemKind = "generated"
+	// Inferred: what was applied is not told by the engine, and was taken from something near it.
+	Inferred EngineProblemKind = "inferred"
 	// Syntax: a file that names the engine's groups cannot be read.
 	Syntax EngineProblemKind = "syntax"
 )

@@ -1,4 +1,4 @@
-// Package flux turns Flux's Kustomizations into Applications: where their files come from, how they are
+// Package flux turns Flux's Kustomizations and HelmReleases into Applications: where their files come from, how they are
 // rendered, what the controller says that it applied, and how its objects are told from others.
 package flux
 
@@ -22,6 +22,7 @@ import (
 // Groups of Flux's own objects.
 const (
 	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
+	HelmGroup      = "helm.toolkit.fluxcd.io"
 	SourceGroup    = "source.toolkit.fluxcd.io"
 )
 
@@ -34,9 +35,9 @@ const (
 // Manager is the field manager of kustomize-controller.
 const Manager = "kustomize-controller"
 
-// Decode gives an Application for each Kustomization among the objects of one cluster, in their order.
-// Its GitRepository, OCIRepository or Bucket is looked for among the same objects, and so are the
-// ConfigMaps and Secrets of substituteFrom: those not there stay unknown.
+// Decode gives an Application for each Kustomization and HelmRelease among the objects of one cluster, in
+// their order. Its source is looked for among the same objects, and so are the ConfigMaps and Secrets of
+// substituteFrom and valuesFrom: those not there stay unknown.
 //
 // PostBuild.Strict stays false: it is a feature gate of the controller, which its objects do not tell, and
 // what a strict controller has applied renders the same without.
@@ -50,11 +51,19 @@ func Decode(cluster string, objects []gitops.Object) ([]gitops.Application, []gi
 		return o, ok
 	}}
 	for _, o := range objects {
-		if isKustomization(o.ID) {
-			d.application(o)
-		}
+		d.decode(o)
 	}
 	return d.applications, d.problems
+}
+
+// decode adds the Application of an object that makes one.
+func (d *decoder) decode(o gitops.Object) {
+	switch {
+	case isKustomization(o.ID):
+		d.application(o)
+	case isHelmRelease(o.ID):
+		d.release(o)
+	}
 }
 
 func isKustomization(id gitops.ObjectID) bool {
@@ -90,35 +99,28 @@ func (d *decoder) application(o gitops.Object) {
 	app := gitops.Application{
 		Cluster: d.cluster, Namespace: o.ID.Namespace, Name: o.ID.Name,
 		Engine: gitops.Flux, Kind: "Kustomization",
-		Source:    d.source(o.ID, k),
+		Source:    d.kustomizationSource(o.ID, k),
 		Render:    gitops.Render{Kustomize: d.kustomize(o.ID, k, before)},
 		Managers:  []gitops.Manager{{Name: Manager, Operation: "Apply"}, {Name: Manager, Operation: "Update"}},
 		Interval:  k.Spec.Interval.Duration,
-		Suspended: k.Spec.Suspend,
-		Prune:     k.Spec.Prune,
+		Suspended: k.Spec.Suspend, Correction: gitops.Heals,
+		Prune: k.Spec.Prune,
 		Tracking: gitops.Tracking{
 			Labels:   map[string]string{NameLabel: o.ID.Name, NamespaceLabel: o.ID.Namespace},
 			Selector: NameLabel,
 		},
 	}
-	for _, rule := range k.Spec.Ignore {
-		app.Ignore = append(app.Ignore, gitops.IgnoreRule{Paths: rule.Paths, Target: target(rule.Target)})
+	for i, rule := range k.Spec.Ignore {
+		app.Ignore = append(app.Ignore, gitops.IgnoreRule{Name: fmt.Sprintf("spec.ignore[%d]", i), Paths: rule.Paths, Target: target(rule.Target)})
 	}
-	if ready := apimeta.FindStatusCondition(k.Status.Conditions, "Ready"); ready != nil {
-		app.Ready = ready.Status == metav1.ConditionTrue
-		if ready.Status != metav1.ConditionUnknown { // else an apply is under way, which says nothing yet
-			app.Message = ready.Message
-		}
+	ready(&app, k.Status.Conditions)
+	if app.Suspended {
+		app.Switches = append(app.Switches, "spec.suspend")
 	}
 	if k.Status.Inventory != nil {
 		app.Inventory = []gitops.ObjectID{}
 		for _, entry := range k.Status.Inventory.Entries {
-			id, err := ParseInventory(entry.ID)
-			if err != nil {
-				d.problem(o.ID, gitops.Undecodable, false, "status.inventory: %v", err)
-				continue
-			}
-			app.Inventory = append(app.Inventory, id)
+			d.inventoried(&app, o.ID, entry.ID)
 		}
 	}
 	if k.Spec.KubeConfig != nil {
@@ -128,6 +130,44 @@ func (d *decoder) application(o gitops.Object) {
 		d.problem(o.ID, gitops.Encrypted, false, "spec.decryption: values that %s has encrypted are not known here", k.Spec.Decryption.Provider)
 	}
 	d.applications = append(d.applications, app)
+}
+
+// ready takes over the controller's own word. Since when an Application is suspended, its object does not tell.
+func ready(app *gitops.Application, conditions []metav1.Condition) {
+	c := apimeta.FindStatusCondition(conditions, "Ready")
+	if c == nil {
+		return
+	}
+	app.Ready = c.Status == metav1.ConditionTrue
+	if c.Status != metav1.ConditionUnknown { // else an apply is under way, which says nothing yet
+		app.Message = c.Message
+	}
+	if !app.Suspended {
+		app.Since = c.LastTransitionTime.Time
+	}
+}
+
+// inventoried adds an entry of status.inventory.
+func (d *decoder) inventoried(app *gitops.Application, id gitops.ObjectID, entry string) {
+	applied, err := ParseInventory(entry)
+	if err != nil {
+		d.problem(id, gitops.Undecodable, false, "status.inventory: %v", err)
+		return
+	}
+	app.Inventory = append(app.Inventory, applied)
+}
+
+// kustomizationSource tells where a Kustomization's files come from.
+func (d *decoder) kustomizationSource(id gitops.ObjectID, k kustomizev1.Kustomization) gitops.Source {
+	out, _ := d.source(id, gitops.ObjectID{
+		Group: SourceGroup, Kind: k.Spec.SourceRef.Kind, Name: k.Spec.SourceRef.Name,
+		Namespace: cmp.Or(k.Spec.SourceRef.Namespace, id.Namespace),
+	})
+	out.Path = folder(k.Spec.Path)
+	if out.Kind == "GitRepository" {
+		out.Applied = Commit(k.Status.LastAppliedRevision)
+	}
+	return out
 }
 
 // into decodes an object's content. Errors name the field, never a value.
@@ -167,9 +207,7 @@ func (d *decoder) kustomize(id gitops.ObjectID, k kustomizev1.Kustomization, bef
 		}
 		out.Patches = append(out.Patches, gitops.Patch{Patch: string(text), Target: target(&p.Target)})
 	}
-	for _, i := range k.Spec.Images {
-		out.Images = append(out.Images, gitops.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest})
-	}
+	out.Images = images(k.Spec.Images)
 	for _, m := range k.Spec.BuildMetadata {
 		out.BuildMetadata = append(out.BuildMetadata, string(m))
 	}
@@ -192,28 +230,33 @@ func (d *decoder) kustomize(id gitops.ObjectID, k kustomizev1.Kustomization, bef
 // data was read without its values.
 func (d *decoder) substituteFrom(namespace string, ref kustomizev1.SubstituteReference) gitops.SubstituteFrom {
 	out := gitops.SubstituteFrom{Kind: ref.Kind, Name: ref.Name, Optional: ref.Optional}
-	o, ok := d.find(gitops.ObjectID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+	out.Values, out.Known = d.data(gitops.ObjectID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+	return out
+}
+
+// data gives the texts of a ConfigMap or Secret, when they are known.
+func (d *decoder) data(id gitops.ObjectID) (map[string]string, bool) {
+	o, ok := d.find(id)
 	if !ok {
-		return out
+		return nil, false
 	}
 	data, there := o.Content["data"].(map[string]any)
-	if !there && ref.Kind == "Secret" {
-		return out
+	if !there && id.Kind == "Secret" {
+		return nil, false
 	}
 	values := make(map[string]string, len(data))
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		value, ok := data[key].(string)
-		if ok && ref.Kind == "Secret" {
+		if ok && id.Kind == "Secret" {
 			decoded, err := base64.StdEncoding.DecodeString(value)
 			value, ok = string(decoded), err == nil
 		}
 		if !ok {
-			return out
+			return nil, false
 		}
 		values[key] = value
 	}
-	out.Known, out.Values = true, values
-	return out
+	return values, true
 }
 
 func target(s *kustomize.Selector) *gitops.PatchTarget {

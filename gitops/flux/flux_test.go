@@ -126,8 +126,8 @@ func TestDecode(t *testing.T) {
 			{Kind: "Namespace", Name: "shop"},
 			{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:web"},
 		},
-		Interval: 10 * time.Minute, Suspended: true, Prune: true, Ready: true, Message: "Applied revision: main@sha1:0123",
-		Ignore: []gitops.IgnoreRule{{Paths: []string{"/spec/replicas"}, Target: &gitops.PatchTarget{Kind: "Deployment"}}},
+		Interval: 10 * time.Minute, Suspended: true, Correction: gitops.Heals, Switches: []string{"spec.suspend"}, Prune: true, Ready: true, Message: "Applied revision: main@sha1:0123",
+		Ignore: []gitops.IgnoreRule{{Name: "spec.ignore[0]", Paths: []string{"/spec/replicas"}, Target: &gitops.PatchTarget{Kind: "Deployment"}}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-
 	"holdfast/gitops"
 )
 
@@ -22,33 +20,27 @@ type sourceObject struct {
 			SemVer string `json:"semver"`
 			Name   string `json:"name"`
 			Commit string `json:"commit"`
+			Digest string `json:"digest"`
 		} `json:"ref"`
 		Ignore     *string `json:"ignore"`
 		Include    []any   `json:"include"`
 		Endpoint   string  `json:"endpoint"`
 		BucketName string  `json:"bucketName"`
 	} `json:"spec"`
+	Status struct {
+		Artifact struct {
+			Revision string `json:"revision"`
+		} `json:"artifact"`
+	} `json:"status"`
 }
 
-// source tells where a Kustomization's files come from.
-func (d *decoder) source(id gitops.ObjectID, k kustomizev1.Kustomization) gitops.Source {
-	ref := gitops.ObjectID{
-		Group: SourceGroup, Kind: k.Spec.SourceRef.Kind, Name: k.Spec.SourceRef.Name,
-		Namespace: cmp.Or(k.Spec.SourceRef.Namespace, id.Namespace),
-	}
-	out := gitops.Source{Path: folder(k.Spec.Path), Kind: ref.Kind, Ref: ref}
-	if ref.Kind == "GitRepository" {
-		out.Applied = Commit(k.Status.LastAppliedRevision)
-	}
-	o, ok := d.find(ref)
+// source tells where the files of an object come from: ref is the source object that it names, whose artifact
+// is at revision. The path is left to the caller.
+func (d *decoder) source(id, ref gitops.ObjectID) (out gitops.Source, revision string) {
+	out = gitops.Source{Kind: ref.Kind, Ref: ref}
+	s, ok := d.sourceObject(id, ref)
 	if !ok {
-		d.problem(id, gitops.NoSource, false, "its %s %s/%s is not among the objects read; repository and branch are not known", ref.Kind, ref.Namespace, ref.Name)
-		return out
-	}
-	var s sourceObject
-	if err := into(o, &s); err != nil {
-		d.problem(o.ID, gitops.Undecodable, false, "%s: %v", o.APIVersion, err)
-		return out
+		return out, ""
 	}
 	switch ref.Kind {
 	case "GitRepository":
@@ -64,7 +56,22 @@ func (d *decoder) source(id gitops.ObjectID, k kustomizev1.Kustomization) gitops
 	if s.Spec.Ignore != nil {
 		d.problem(id, gitops.OutsideRepository, false, "its %s %s leaves files out (spec.ignore), which the render does not know", ref.Kind, ref.Name)
 	}
-	return out
+	return out, s.Status.Artifact.Revision
+}
+
+// sourceObject finds and decodes a source object; what goes wrong is a problem of the object that names it.
+func (d *decoder) sourceObject(id, ref gitops.ObjectID) (sourceObject, bool) {
+	var s sourceObject
+	o, ok := d.find(ref)
+	if !ok {
+		d.problem(id, gitops.NoSource, false, "its %s %s/%s is not among the objects read; repository and branch are not known", ref.Kind, ref.Namespace, ref.Name)
+		return s, false
+	}
+	if err := into(o, &s); err != nil {
+		d.problem(o.ID, gitops.Undecodable, false, "%s: %v", o.APIVersion, err)
+		return s, false
+	}
+	return s, true
 }
 
 // branch is the branch that a GitRepository follows. A commit, a ref name, a semver range and a tag go

@@ -1,7 +1,6 @@
 package flux
 
 import (
-	"bytes"
 	"path"
 	"strings"
 
@@ -9,7 +8,7 @@ import (
 	"holdfast/gitops/render"
 )
 
-// InTree gives an Application for each Kustomization that stands in a YAML file of a repository, with
+// InTree gives an Application for each Kustomization and HelmRelease that stands in a YAML file of a repository, with
 // Render.File and Document saying where. Objects are taken as written: what a kustomization around them
 // changes is not seen. Cluster is empty, and so is Namespace where the file has none; two clusters'
 // folders may hold Kustomizations of one name.
@@ -18,35 +17,11 @@ import (
 // repository's address or empty: empty means that the GitRepository is not in the tree, so that it cannot
 // be told. Where several files declare the source, the one nearest to the Kustomization counts.
 func InTree(tree gitops.Tree) ([]gitops.Application, []gitops.EngineProblem) {
-	var all []gitops.Declared
-	var problems []gitops.EngineProblem
-	for _, name := range tree.Paths("") {
-		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
-			continue
-		}
-		file, _ := tree.File(name)
-		if file.Mode == gitops.Symlink || !mentions(file.Data) {
-			continue
-		}
-		objects, wrong := render.File(name, file.Data)
-		for _, o := range objects {
-			if o.ID.Group == KustomizeGroup || o.ID.Group == SourceGroup {
-				all = append(all, o)
-			}
-		}
-		for _, p := range wrong {
-			if p.Kind == render.Syntax {
-				problems = append(problems, gitops.EngineProblem{File: name, Document: p.Document, Kind: gitops.Syntax, Message: p.Message})
-			}
-		}
-	}
+	all, problems := render.Naming(tree, KustomizeGroup, HelmGroup, SourceGroup)
 	var applications []gitops.Application
 	for _, o := range all {
-		if !isKustomization(o.ID) {
-			continue
-		}
 		d := decoder{find: nearest(all, o.Origin.File)}
-		d.application(o.Object)
+		d.decode(o.Object)
 		for _, app := range d.applications {
 			app.Render.File, app.Render.Document = o.Origin.File, o.Origin.Document
 			applications = append(applications, app)
@@ -60,10 +35,6 @@ func InTree(tree gitops.Tree) ([]gitops.Application, []gitops.EngineProblem) {
 		}
 	}
 	return applications, problems
-}
-
-func mentions(data []byte) bool {
-	return bytes.Contains(data, []byte(KustomizeGroup)) || bytes.Contains(data, []byte(SourceGroup))
 }
 
 // nearest finds a source by name; a namespace that either side leaves open matches. Of several it takes
