@@ -17,6 +17,7 @@ func Application(ctx context.Context, tree gitops.Tree, app gitops.Application, 
 		}
 		tree = tree.Mounted(m.At, m.Tree)
 	}
+	env.helmClient = app.Engine == gitops.Flux
 	result, err := Render(ctx, tree, app.Source.Path, app.Render, env)
 	if err != nil {
 		return nil, err
@@ -51,6 +52,7 @@ func (r *Result) join(more *Result) {
 	r.absent = merged(r.absent, more.absent)
 	r.Unsure = merged(r.Unsure, more.Unsure)
 	r.Secret = merged(r.Secret, more.Secret)
+	r.Unstable = merged(r.Unstable, more.Unstable)
 }
 
 func merged[K comparable, V any](into, from map[K]V) map[K]V {

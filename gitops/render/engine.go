@@ -215,10 +215,9 @@ func parts(name string) []string {
 	return strings.Split(name, "/")
 }
 
-// annotate does what Flux does after the build: it leaves out kustomizations and adds common metadata.
-func annotate(o *gitops.Declared, how gitops.Render) {
-	k := how.Kustomize
-	if len(k.CommonLabels)+len(k.CommonAnnotations) == 0 {
+// annotate adds the common metadata of an engine's object, which stands in file.
+func annotate(o *gitops.Declared, labels, annotations map[string]string, file string) {
+	if len(labels)+len(annotations) == 0 {
 		return
 	}
 	metadata, ok := o.Content["metadata"].(map[string]any)
@@ -238,7 +237,7 @@ func annotate(o *gitops.Declared, how gitops.Render) {
 		}
 		metadata[field] = there
 	}
-	put("labels", k.CommonLabels)
-	put("annotations", k.CommonAnnotations)
-	o.Origin.Transformers = append(o.Origin.Transformers, gitops.Transformer{Kind: "CommonMetadata", File: how.File})
+	put("labels", labels)
+	put("annotations", annotations)
+	o.Origin.Transformers = append(slices.Clip(o.Origin.Transformers), gitops.Transformer{Kind: "CommonMetadata", File: file})
 }

@@ -58,6 +58,9 @@ func (i Inputs) Digest(tree gitops.Tree) string {
 
 // counts says whether the listing depends on there being a file at name.
 func (s scan) counts(name string) bool {
+	if s.any {
+		return within(name, s.folder)
+	}
 	if !manifest(name) && !isKustomization(name) && path.Base(name) != ".sourceignore" {
 		return false
 	}

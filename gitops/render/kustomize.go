@@ -150,7 +150,7 @@ func collect(built resmap.ResMap, o *origins, how gitops.Render, result *Result)
 			origin.Transformers = append(origin.Transformers, gitops.Transformer{Kind: "Substitution", File: how.File})
 		}
 		d := gitops.Declared{Object: gitops.NewObject(s.content), Origin: origin}
-		annotate(&d, how)
+		annotate(&d, how.Kustomize.CommonLabels, how.Kustomize.CommonAnnotations, how.File)
 		result.note(d.ID, s)
 		result.Objects = append(result.Objects, d)
 	}

@@ -1,5 +1,5 @@
 // Package render turns a folder of a repository tree into the objects that it declares: plain YAML and
-// JSON manifests, and kustomizations with what Flux adds to them. Each object comes with its Origin: the
+// JSON manifests, kustomizations with what Flux adds to them, and Helm charts. Each object comes with its Origin: the
 // file, document and list item it stands in, and the transformers in whose scope it lies.
 //
 // A render reads nothing but the tree that it is given: no disk, no network, no environment. Remote
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"holdfast/gitops"
+	"holdfast/gitops/chart"
 )
 
 // Limits bound one render. A zero field takes its value from DefaultLimits.
@@ -48,6 +49,13 @@ type Env struct {
 	// Nil, or unknown: CRDs among the rendered objects decide, then the table of built-in kinds.
 	Namespaced func(gitops.GroupKind) (namespaced, known bool)
 	Limits     Limits
+	// KubeVersion (v1.31.2) and APIVersions ("apps/v1", "apps/v1/Deployment") are the cluster's, for charts whose
+	// Application says none. Empty: nobody knows.
+	KubeVersion string
+	APIVersions []string
+	// helmClient says that the engine installs and upgrades releases by Helm itself, where Argo CD only lets it
+	// print the templates.
+	helmClient bool
 }
 
 // Result is what a folder declares.
@@ -61,6 +69,9 @@ type Result struct {
 	// Unsure are fields whose value depends on variables that are not known (substituteFrom of a
 	// ConfigMap or Secret that was not read). What Content holds there is a placeholder.
 	Unsure map[gitops.ObjectID][]gitops.Path
+	// Unstable are fields to which the chart gives another value at each render: by chance, by the time, or by what
+	// it finds in the cluster. What Content holds there is a stand-in, the same in every render.
+	Unstable map[gitops.ObjectID][]gitops.Path
 	// Secret are fields whose value comes from a Secret by substitution, and must not be shown.
 	Secret map[gitops.ObjectID][]gitops.Path
 
@@ -73,6 +84,8 @@ type Result struct {
 type scan struct {
 	folder  string
 	recurse bool
+	// any counts files of every name: a chart's.
+	any bool
 }
 
 // Touches says whether a change, an addition or a removal of the file at name may alter this render.
@@ -115,6 +128,9 @@ const (
 	DuplicateObject ProblemKind = "duplicate-object"
 	// Unreadable: a symbolic link that leads nowhere or out of the tree.
 	Unreadable ProblemKind = "unreadable"
+	// UnstableObject: the name of the object, or whether there is one, is another at each render of the chart, so it
+	// is left out.
+	UnstableObject ProblemKind = "unstable-object"
 	// UnknownInput: the identity or the shape of the object depends on variables that are not known, so
 	// it is left out.
 	UnknownInput ProblemKind = "unknown-input"
@@ -145,18 +161,18 @@ func (p Problem) String() string {
 // Errors that callers can tell apart with errors.Is.
 var (
 	// ErrRemote: the render needs something from outside the tree.
-	ErrRemote = errors.New("remote content is not rendered")
+	ErrRemote = chart.ErrRemote
 	// ErrPlugin: a kustomization asks for code or a chart, which is never run here.
 	ErrPlugin = errors.New("plugins, functions and Helm charts in kustomizations are not run")
 	// ErrLimit: a limit of size, number or time was passed.
-	ErrLimit = errors.New("over the limit of one render")
+	ErrLimit = chart.ErrLimit
 	// ErrNotFound: the path is not in the tree.
-	ErrNotFound = errors.New("not in the repository")
+	ErrNotFound = chart.ErrNotFound
 )
 
 // Render gives the objects that path declares: a folder, or one file, as a slash path from the root of
-// the tree. With how.Kustomize nil the manifests are read as they are; a broken document is a Problem and
-// the rest goes on. Otherwise kustomize builds the folder, and fails as a whole. The Result is never nil:
+// the tree. With neither how.Helm nor how.Kustomize the manifests are read as they are; a broken document is a
+// Problem and the rest goes on. Otherwise Helm or kustomize renders the folder, and fails as a whole. The Result is never nil:
 // beside an error it holds what was read until then.
 //
 // Namespaced objects that name no namespace get how.Namespace in their ID; cluster-scoped objects have
@@ -170,10 +186,14 @@ func Render(ctx context.Context, tree gitops.Tree, path string, how gitops.Rende
 	result := &Result{}
 	root, err := inside(path)
 	if err == nil {
-		if how.Kustomize == nil {
-			err = plain(src, root, how, result)
-		} else {
+		switch {
+		case how.Helm != nil:
+			how.Namespace = cmp.Or(how.Helm.Namespace, how.Namespace)
+			err = helmed(src, root, how, env, result)
+		case how.Kustomize != nil:
 			err = kustomized(src, root, how, result)
+		default:
+			err = plain(src, root, how, result)
 		}
 	}
 	if err == nil && len(result.Objects) > limits.Objects {

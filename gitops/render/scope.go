@@ -23,6 +23,7 @@ func settle(result *Result, namespace string, asked func(gitops.GroupKind) (name
 		}
 		move(result.Unsure, written, o.ID)
 		move(result.Secret, written, o.ID)
+		move(result.Unstable, written, o.ID)
 		if at, twice := index[o.ID]; twice {
 			result.Problems = append(result.Problems, Problem{
 				File: o.Origin.File, Document: o.Origin.Document, Kind: DuplicateObject, Object: o.ID,

@@ -36,6 +36,13 @@ func (s *source) account(result *Result) {
 	result.scans = slices.Clone(s.scans)
 }
 
+// listedChart notes that the render depends on every file below folder.
+func (s *source) listedChart(folder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scans = append(s.scans, scan{folder: folder, recurse: true, any: true})
+}
+
 // listed notes that the render depends on which manifests lie in folder.
 func (s *source) listed(folder string, recurse bool) {
 	s.mu.Lock()

@@ -115,12 +115,13 @@ func (r *Renders) Stats() Stats {
 func identify(app gitops.Application, env render.Env) (string, error) {
 	env.Namespaced = nil
 	said := struct {
+		Engine gitops.Engine
 		Path   string
 		Render gitops.Render
 		Parts  []gitops.Part
 		Mounts []string
 		Env    string
-	}{Path: app.Source.Path, Render: app.Render, Parts: app.Parts, Env: fmt.Sprintf("%#v", env)}
+	}{Engine: app.Engine, Path: app.Source.Path, Render: app.Render, Parts: app.Parts, Env: fmt.Sprintf("%#v", env)}
 	for _, m := range app.Mounts {
 		said.Mounts = append(said.Mounts, fmt.Sprintf("%s %t", m.At, m.Known))
 	}
