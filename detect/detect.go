@@ -3,6 +3,7 @@
 package detect
 
 import (
+	"strings"
 	"time"
 
 	"holdfast/gitops"
@@ -73,12 +74,35 @@ const (
 
 // Writer is who wrote a live value.
 type Writer struct {
-	Manager     string     `json:"manager,omitempty"`
-	Operation   string     `json:"operation,omitempty"`
-	Subresource string     `json:"subresource,omitempty"`
-	Time        time.Time  `json:"time,omitzero"`
-	User        string     `json:"user,omitempty"`
-	Confidence  Confidence `json:"confidence"`
+	Manager     string    `json:"manager,omitempty"`
+	Operation   string    `json:"operation,omitempty"`
+	Subresource string    `json:"subresource,omitempty"`
+	Time        time.Time `json:"time,omitzero"`
+	// User signed in; As is whom that user impersonated.
+	User       string     `json:"user,omitempty"`
+	As         string     `json:"as,omitempty"`
+	Confidence Confidence `json:"confidence"`
+}
+
+// Name is how outputs name a writer: "alice as system:admin", else the user, else the manager.
+func (w Writer) Name() string {
+	switch {
+	case w.User == "":
+		return w.Manager
+	case w.As != "":
+		return w.User + " as " + w.As
+	}
+	return w.User
+}
+
+// IsPerson says whether a person wrote, as far as the user's name tells: service accounts, nodes, components of
+// Kubernetes and the clouds' own accounts are none. Source: kubernetes.io/docs/reference/access-authn-authz/authentication.
+func (w Writer) IsPerson() bool {
+	if w.User == "system:admin" { // the administrator whom some distributions make
+		return true
+	}
+	return w.User != "" && !strings.HasPrefix(w.User, "system:") && !strings.HasPrefix(w.User, "eks:") &&
+		!strings.HasSuffix(w.User, ".gserviceaccount.com") && w.User != "aksService"
 }
 
 // DifferenceKind is compare's verdict on one field, before anybody asks who did it.

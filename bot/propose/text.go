@@ -225,10 +225,7 @@ func by(c *templates.Change, w *detect.Writer) {
 	if w == nil {
 		return
 	}
-	c.By = w.User
-	if c.By == "" {
-		c.By = w.Manager
-	}
+	c.By = w.Name()
 	if !w.Time.IsZero() {
 		c.When = w.Time.UTC().Format(timeLayout)
 	}

@@ -19,7 +19,7 @@ type inputFlags struct {
 	revision, path string
 	applications   []string
 	managers       []string
-	audit          string
+	audit          []string
 	policy         string
 	tier           string
 	secrets        string
@@ -39,7 +39,7 @@ func (f *inputFlags) register(flags *pflag.FlagSet, outputs []string) {
 	flags.StringVar(&f.path, "path", "", "`PATH`: folder or file in the repository, when no engine object describes it")
 	flags.StringArrayVar(&f.applications, "application", nil, "`FILE`: a Kustomization with its GitRepository, or a holdfast/v1 Application, repeatable")
 	flags.StringSliceVar(&f.managers, "manager", nil, "`NAME`: field manager that applies from Git, with --path (default: the engines' own)")
-	flags.StringVar(&f.audit, "audit", "", "`FILE`: audit.k8s.io/v1 events, one JSON object a line, that tell who made a change")
+	flags.StringArrayVar(&f.audit, "audit", nil, "`[CLUSTER=]FILE`: the cluster's audit log, which tells who made a change: audit.k8s.io/v1 events, one JSON object a line, or what EKS, GKE or AKS export; .gz too, repeatable")
 	flags.StringVar(&f.policy, "policy", "", "`FILE`: policy (default: .holdfast.yaml of the repository, else the built-in one of the tier)")
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: dev, staging, production, regulated or dr (default: of the config, else production)")
 	flags.StringVar(&f.secrets, "secrets", "", "`MODE`: none, metadata or values: what is read of Secrets in clusters (default none)")

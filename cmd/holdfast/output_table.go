@@ -88,11 +88,7 @@ func (t table) writer(w *detect.Writer) string {
 	if w == nil {
 		return ""
 	}
-	who := w.User
-	if who == "" {
-		who = w.Manager
-	}
-	who = clip(templates.Printable(who), maxWriter)
+	who := clip(templates.Printable(w.Name()), maxWriter)
 	if who == "" {
 		return string(w.Confidence)
 	}

@@ -168,7 +168,7 @@ func known(f detect.Field) string {
 		parts = append(parts, f.Risk.String()+" risk")
 	}
 	if f.Writer != nil && (f.Writer.User != "" || f.Writer.Manager != "") {
-		parts = append(parts, "written by "+cmp.Or(f.Writer.User, f.Writer.Manager))
+		parts = append(parts, "written by "+f.Writer.Name())
 	}
 	text := strings.Join(parts, ", ")
 	if f.Reason != "" {

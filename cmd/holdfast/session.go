@@ -13,7 +13,6 @@ import (
 	"holdfast/cmd/holdfast/config"
 	"holdfast/detect"
 	"holdfast/detect/assess"
-	"holdfast/detect/audit"
 	"holdfast/detect/classify"
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
@@ -69,6 +68,9 @@ func newSession(s streams, flags inputFlags) (*session, error) {
 	if x.targets, err = x.newTargets(given); err != nil {
 		return nil, err
 	}
+	if err := readAudits(flags.audit, x.targets); err != nil {
+		return nil, err
+	}
 	x.input.Targets = x.targets
 	return x, nil
 }
@@ -115,22 +117,8 @@ func (x *session) scanInput() (scan.Input, error) {
 			return in, fmt.Errorf("standard %q: want one of %s", id, strings.Join(known, ", "))
 		}
 	}
-	if x.flags.audit != "" {
-		if in.Audit, err = readAudit(x.flags.audit); err != nil {
-			return in, fmt.Errorf("--audit %s: %w", x.flags.audit, err)
-		}
-	}
 	in.Policy, err = x.policies()
 	return in, err
-}
-
-func readAudit(name string) (*audit.Log, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return audit.Decode(file)
 }
 
 // policies gives what finds an Application's policy: the file of --policy, the one in the repository, or

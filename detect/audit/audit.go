@@ -1,17 +1,17 @@
-// Package audit reads audit.k8s.io/v1 events and says which user made a change. It decodes and matches
-// only; whoever calls it opens the log.
+// Package audit reads the API server's audit events, in every form that clouds export them in, and says which
+// user made a change. It decodes and matches only; whoever calls it opens the log or takes the webhook's call.
+//
+// A log is read once into a Log: the finished writes by object. History is one object's part of it. For a field it
+// follows the value from write to write, so that the answer is the write that brought the present value, not just
+// one that names it; where the log cannot tell, nobody is named.
 package audit
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/url"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,157 +20,154 @@ import (
 	"holdfast/gitops"
 )
 
-// maxLine bounds one event, in bytes; the API server limits a request body to 3 MiB.
-const maxLine = 16 << 20
+// slack is how far times of one write may lie apart: managedFields have whole seconds and are stamped before the
+// event is, and clocks of API servers differ a little.
+const slack = 3 * time.Second
 
-// Event is one finished write, as far as attribution needs it.
+// Event is one finished write. Bodies of Secrets hold no values.
 type Event struct {
-	Time        time.Time
-	User        string
-	Verb        string
+	Time time.Time
+	// User is who signed in; As is whom that user impersonated, empty for nobody.
+	User, As string
+	// Verb is create, update, patch, delete or deletecollection.
+	Verb string
+	// Manager is the field manager; empty where the log does not tell it.
 	Manager     string
 	Subresource string
-	// Body is the request's object or patch; nil at the levels None and Metadata.
-	Body any
+
+	id      string // the request's, the same in each stage and each delivery
+	target  key
+	kind    string // of the object, where a body tells it
+	uid     string
+	creates bool
+	// selective says that a deletecollection asked for some objects only.
+	selective bool
+	request   any             // the object or patch; nil where it was not logged
+	response  json.RawMessage // the object afterwards, or the list of those deleted
 }
 
-// Log holds the writes of an audit log by object, oldest first.
-type Log struct {
-	events map[key][]Event
-	// Lines and Writes count what was read and what of it changed an object.
-	Lines, Writes int
-}
-
+// key names an object, or with an empty name a collection.
 type key struct{ group, resource, namespace, name string }
 
-// raw is the part of an event that is read. Source: k8s.io/apiserver/pkg/apis/audit/v1.
-type raw struct {
-	Kind             string    `json:"kind"`
-	Stage            string    `json:"stage"`
-	RequestURI       string    `json:"requestURI"`
-	Verb             string    `json:"verb"`
-	UserAgent        string    `json:"userAgent"`
-	StageTimestamp   time.Time `json:"stageTimestamp"`
-	User             user      `json:"user"`
-	ImpersonatedUser *user     `json:"impersonatedUser"`
-	ObjectRef        *struct {
-		Resource    string `json:"resource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-		APIGroup    string `json:"apiGroup"`
-		Subresource string `json:"subresource"`
-	} `json:"objectRef"`
-	ResponseStatus *struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
-	RequestObject json.RawMessage `json:"requestObject"`
+// Log holds the writes of one cluster's audit log by object. It is made by Decode, or by NewLog and Add, and may be
+// read by several goroutines once nothing is added any more.
+type Log struct {
+	// Name is the log's in messages, such as its file's.
+	Name string
+	// Lines counts lines or records; Events are those of the audit log, Writes those that changed something; Skipped
+	// are of other kinds, and Broken could not be read. Where says of the first broken ones where and why, without
+	// their content.
+	Lines, Events, Writes, Skipped, Broken int
+	Where                                  []string
+	// First and Last are the times of the oldest and newest event of any kind: the log says nothing outside.
+	First, Last time.Time
+
+	events map[key][]Event
+	lost   []Window
+	notes  []string // of logs merged into this one
+	// resources gives the resource of a kind, as bodies told it.
+	resources map[schema.GroupKind]string
 }
 
-type user struct {
-	Username string `json:"username"`
+// Window is a span of time of which events are missing.
+type Window struct{ From, To time.Time }
+
+// NewLog gives an empty log.
+func NewLog() *Log {
+	return &Log{events: map[key][]Event{}, resources: map[schema.GroupKind]string{}}
 }
 
-// Decode reads events, one JSON object a line, in any order. Reads, refused requests, dry runs and other
-// stages than ResponseComplete are passed over. The error names the line that is no event.
-func Decode(r io.Reader) (*Log, error) {
-	log := &Log{events: map[key][]Event{}}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	for lines.Scan() {
-		log.Lines++
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		var e raw
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("line %d: no audit event: %w", log.Lines, plainError(err))
-		}
-		if e.Kind != "Event" {
-			return nil, fmt.Errorf("line %d: no audit event: kind is %q, want Event of audit.k8s.io/v1", log.Lines, e.Kind)
-		}
-		log.add(e)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", log.Lines+1, err)
-	}
-	for k := range log.events {
-		slices.SortStableFunc(log.events[k], func(a, b Event) int { return a.Time.Compare(b.Time) })
-	}
-	return log, nil
-}
-
-// plainError keeps content of the log, which may hold secrets, out of messages.
-func plainError(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("invalid JSON at byte %d", syntax.Offset)
-	}
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		return fmt.Errorf("%s is not of the type that events have", mismatch.Field)
-	}
-	return errors.New("invalid JSON")
-}
-
-func (l *Log) add(e raw) {
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ObjectRef.Name == "" && e.Verb != "create" && e.Verb != "deletecollection" {
-		return
-	}
-	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) {
-		return
-	}
-	if e.ResponseStatus == nil || e.ResponseStatus.Code >= 300 {
-		return
-	}
-	query := query(e.RequestURI)
-	if query.Has("dryRun") {
-		return
-	}
-	event := Event{
-		Time: e.StageTimestamp, User: e.User.Username, Verb: e.Verb, Manager: query.Get("fieldManager"), Subresource: e.ObjectRef.Subresource,
-	}
-	if e.ImpersonatedUser != nil && e.ImpersonatedUser.Username != "" {
-		event.User = e.ImpersonatedUser.Username + " (impersonated by " + e.User.Username + ")"
-	}
-	if event.Manager == "" {
-		event.Manager, _, _ = strings.Cut(e.UserAgent, "/")
-	}
-	if len(e.RequestObject) > 0 {
-		if err := json.Unmarshal(e.RequestObject, &event.Body); err != nil {
-			event.Body = nil
-		}
-	}
-	name := e.ObjectRef.Name
-	if body, ok := event.Body.(map[string]any); ok && name == "" {
-		metadata, _ := body["metadata"].(map[string]any)
-		name, _ = metadata["name"].(string)
-	}
+// Add adds a write.
+func (l *Log) Add(e Event) {
 	l.Writes++
-	k := key{e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Namespace, name}
-	l.events[k] = append(l.events[k], event)
-}
-
-func query(uri string) url.Values {
-	_, text, _ := strings.Cut(uri, "?")
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		return url.Values{}
+	l.Cover(e.Time)
+	l.events[e.target] = append(l.events[e.target], e)
+	if e.kind != "" {
+		l.resources[schema.GroupKind{Group: e.target.group, Kind: e.kind}] = e.target.resource
 	}
-	return values
 }
 
-// of gives the writes of one object, and of collections that it was part of, oldest first.
+// Cover says that the log was being written at a time.
+func (l *Log) Cover(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if l.First.IsZero() || t.Before(l.First) {
+		l.First = t
+	}
+	if t.After(l.Last) {
+		l.Last = t
+	}
+}
+
+// Lose says that events of a span of time are missing: what it may hide is unresolved.
+func (l *Log) Lose(w Window) { l.lost = append(l.lost, w) }
+
+// Merge adds what another log of the same cluster holds.
+func (l *Log) Merge(o *Log) {
+	l.Lines, l.Events, l.Writes = l.Lines+o.Lines, l.Events+o.Events, l.Writes+o.Writes
+	l.Skipped, l.Broken = l.Skipped+o.Skipped, l.Broken+o.Broken
+	l.notes = append(l.notes, o.Notes()...)
+	l.Cover(o.First)
+	l.Cover(o.Last)
+	for k, events := range o.events {
+		l.events[k] = append(l.events[k], events...)
+	}
+	l.lost = append(l.lost, o.lost...)
+	maps.Copy(l.resources, o.resources)
+}
+
+// Notes says what of the log could not be read, with the log's name.
+func (l *Log) Notes() []string {
+	notes := slices.Clone(l.notes)
+	if len(l.Where) == 0 {
+		return notes
+	}
+	notes = append(notes, fmt.Sprintf("%s: %d of %d records of the audit log are broken and left out; what they tell is unresolved", l.Name, l.Broken, l.Lines))
+	for _, where := range l.Where {
+		notes = append(notes, l.Name+": "+where)
+	}
+	return notes
+}
+
+// of gives the writes of one object, and of collections that it was part of, oldest first, each once.
 func (l *Log) of(id gitops.ObjectID) []Event {
-	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: id.Group, Kind: id.Kind})
-	k := key{id.Group, resource.Resource, id.Namespace, id.Name}
+	resource, ok := l.resources[schema.GroupKind{Group: id.Group, Kind: id.Kind}]
+	if !ok {
+		guess, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: id.Group, Kind: id.Kind})
+		resource = guess.Resource
+	}
+	k := key{id.Group, resource, id.Namespace, id.Name}
 	events := slices.Clone(l.events[k])
-	k.name = ""
-	for _, e := range l.events[k] {
-		if e.Verb == "deletecollection" {
-			events = append(events, e)
+	for _, namespace := range slices.Compact([]string{id.Namespace, ""}) {
+		for _, e := range l.events[key{id.Group, resource, namespace, ""}] {
+			if e.Verb == "deletecollection" && e.mayDelete(id) {
+				events = append(events, e)
+			}
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return a.Time.Compare(b.Time) })
-	return events
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.id, b.id))
+	})
+	return slices.CompactFunc(events, func(a, b Event) bool { return a.id != "" && a.id == b.id })
+}
+
+// mayDelete says whether a deletecollection may have deleted an object: its answer lists it, or lists nothing.
+func (e Event) mayDelete(id gitops.ObjectID) bool {
+	var answer struct {
+		Items []struct {
+			Metadata struct {
+				Namespace, Name string
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if json.Unmarshal(e.response, &answer) != nil || answer.Items == nil {
+		return true
+	}
+	for _, item := range answer.Items {
+		if item.Metadata.Name == id.Name && item.Metadata.Namespace == id.Namespace {
+			return true
+		}
+	}
+	return false
 }

@@ -11,7 +11,8 @@ import (
 type Flip struct {
 	// Writer is who wrote, with User always set; Confidence is ByAudit.
 	Writer detect.Writer
-	// Value is what the field held afterwards; absent where the write removed it. Secrets' values are never known.
+	// Value is what the field held afterwards; absent where the write removed it, null where that is not known.
+	// Secrets' values are never known.
 	Value gitops.Value
 }
 
@@ -19,5 +20,43 @@ type Flip struct {
 // writes in a row by one user are one Flip, the first of them. Only writes whose event holds the change count, so
 // the answer is a lower bound; [a b a b] is two writers and three flips. A nil Log gives none.
 func (l *Log) Writers(live gitops.Object, path gitops.Path, since time.Time) []Flip {
-	return nil
+	return l.Of(live.ID, gitops.Application{}, &live).Writers(path, since)
+}
+
+// Writers is Log.Writers for an object whose history is at hand.
+func (h *History) Writers(path gitops.Path, since time.Time) []Flip {
+	if h == nil {
+		return nil
+	}
+	var flips []Flip
+	var now state
+	for _, w := range h.writes {
+		if w.lost || w.Verb == "delete" || w.Verb == "deletecollection" {
+			now = state{}
+			continue
+		}
+		e := h.effect(w, path)
+		before := now
+		switch {
+		case e.known:
+			now = state{known: true, partial: e.partial, value: e.after}
+		case e.reach != untouched:
+			now = state{}
+		}
+		if e.reach == untouched || before.known && now.known && before.equals(now) && !h.hides(now) {
+			continue
+		}
+		if unsure := e.reach == possible || w.Verb == "update" && !w.creates; unsure && !(before.known && now.known) {
+			continue // nothing shows that this write changed the field
+		}
+		if w.Time.Before(since) || len(flips) > 0 && flips[len(flips)-1].Writer.Name() == writer(w, detect.ByAudit).Name() {
+			continue
+		}
+		value := gitops.Present(nil)
+		if now.known {
+			value = now.value
+		}
+		flips = append(flips, Flip{Writer: *writer(w, detect.ByAudit), Value: value})
+	}
+	return flips
 }

@@ -48,6 +48,8 @@ type Target struct {
 	Applications []gitops.Application
 	// OnlyGiven leaves out the Applications of the engine's own objects.
 	OnlyGiven bool
+	// Audit, when set, is this cluster's audit log.
+	Audit *audit.Log
 }
 
 // Input is everything a scan needs.
@@ -69,7 +71,8 @@ type Input struct {
 	Schemas  *typed.Schemas
 	Rules    *classify.Rules
 	Assessor *assess.Assessor
-	// Audit, when set, tells who made the changes that managedFields name a manager of only.
+	// Audit, when set, tells who made the changes that managedFields name a manager of only. It is the log of the
+	// targets that have none of their own.
 	Audit *audit.Log
 	// Standards are the compliance standards whose controls findings name; nil for the default set.
 	Standards []string

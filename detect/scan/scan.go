@@ -64,6 +64,9 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		return out, err
 	}
 	target.Name = cmp.Or(target.Name, engines.Cluster)
+	if target.Audit != nil {
+		in.Audit = target.Audit
+	}
 	apps, problems := applications(target, engines)
 	if !target.OnlyGiven {
 		out.Unknown = append(out.Unknown, unreadEngines(target, engines)...)
@@ -127,6 +130,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Unknown = append(out.Unknown, r.Unknown...)
 		out.Objects += r.Objects
 	}
+	out.Notes = append(out.Notes, judge.uncovered.notes(in.Audit)...)
 	return out, nil
 }
 
