@@ -3,15 +3,11 @@ package propose
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
+	"path"
 	"strings"
-	"time"
 
 	"holdfast/bot"
 	"holdfast/detect"
-	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/templates"
 )
@@ -28,11 +24,12 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	}
 	var due []detect.Finding
 	var skipped []Skipped
-	if g.app.Engine == gitops.Flux && !g.app.Suspended {
+	how := g.undoing()
+	if how.refusal == "" {
 		wanted, skipped = g.undoable(wanted, plans)
 	}
 	for _, f := range wanted {
-		if reason, waits := g.heals(f); waits {
+		if reason, waits := g.heals(f, how.interval); waits {
 			note(plans, f.ID, func(p *plan) { p.revert = reason })
 			continue
 		}
@@ -44,13 +41,10 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	if g.source.Base == "" {
 		return nil, append(skipped, g.skip(due, plans, "revert", g.source.Reason)...), nil
 	}
-	if g.app.Engine != gitops.Flux {
-		return nil, g.skip(due, plans, "revert", "no engine is known to apply a new revision here by itself; apply Git again with the pipeline that does"), nil
+	if how.refusal != "" {
+		return nil, g.skip(due, plans, "revert", how.refusal), nil
 	}
-	if g.app.Suspended {
-		return nil, g.skip(due, plans, "revert", "the Application is suspended: resume it, then a new revision is applied"), nil
-	}
-	id, applied := g.recordID(due)
+	id, applied := g.recordID(due, how.record)
 	if !applied {
 		for _, f := range due {
 			note(plans, f.ID, func(p *plan) {
@@ -59,13 +53,13 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		}
 		return nil, skipped, nil
 	}
-	proposal, err := g.revertProposal(ctx, due, id)
+	proposal, err := g.revertProposal(ctx, due, id, how)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(proposal.Proof.Moved) > 0 {
 		return nil, append(skipped, g.skip(due, plans, "revert",
-			"a record in "+recordFolder+" would change what "+strings.Join(proposal.Proof.Moved, ", ")+" declares: leave that folder out of what is rendered")...), nil
+			"a record in "+how.record+" would change what "+strings.Join(proposal.Proof.Moved, ", ")+" declares: leave that folder out of what is rendered")...), nil
 	}
 	for _, f := range due {
 		note(plans, f.ID, func(p *plan) {
@@ -75,72 +69,10 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	return &proposal, skipped, nil
 }
 
-// undoable takes out the findings of which the engine undoes nothing, at its interval or at a new revision:
-// a commit would promise what it does not do.
-func (g group) undoable(wanted []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
-	var out []detect.Finding
-	var skipped []Skipped
-	for _, f := range wanted {
-		stays := g.remains([]detect.Finding{f})
-		if len(stays) == 0 || len(f.Fields) > 0 && len(stays) < len(fieldsOf(f, detect.Revert)) {
-			out = append(out, f)
-			continue
-		}
-		skipped = append(skipped, g.skip([]detect.Finding{f}, plans, "revert", strings.Join(stays, " "))...)
-	}
-	return out, skipped
-}
-
-// recordID names the record of a revert. The same drift that comes back after its revert was merged and
-// applied is a new decision, with a record of its own; until the engine has applied the merge there is
-// nothing to decide, and applied is false.
-func (g group) recordID(due []detect.Finding) (id string, applied bool) {
-	prints := slices.Sorted(maps.Values(about(due, detect.Revert)))
-	for n := 1; ; n++ {
-		id = bot.Hash(append([]string{g.scope(), strconv.Itoa(n)}, prints...)...)[:12]
-		if _, there := g.source.Tree.File(recordPath(id)); !there {
-			return id, true
-		}
-		if g.app.Source.Applied != g.source.BaseCommit {
-			return id, false
-		}
-	}
-}
-
-func recordPath(id string) string { return recordFolder + "/" + id + ".md" }
-
-// heals says whether the engine's own correction is still to be awaited. Flux re-applies a Kustomization at
-// each interval: every declared field, and additions of managers that it takes over.
-func (g group) heals(f detect.Finding) (reason string, waits bool) {
-	if g.app.Engine != gitops.Flux || g.app.Kind != "Kustomization" || g.app.Suspended || g.app.Interval <= 0 {
-		return "", false
-	}
-	changed := f.FirstSeen
-	if t := latest(f); !t.IsZero() && t.Before(changed) {
-		changed = t
-	}
-	if age := g.in.Now.Sub(changed); age < HealRounds*g.app.Interval {
-		return fmt.Sprintf("%s corrects this by itself every %s; a pull request follows if it outlives %s",
-			g.app.Engine, interval(g.app.Interval), interval(HealRounds*g.app.Interval)), true
-	}
-	return "", false
-}
-
-// latest is the time of the newest write among a finding's drifting fields.
-func latest(f detect.Finding) time.Time {
-	var t time.Time
-	for _, field := range f.Fields {
-		if field.Drift && field.Writer != nil && field.Writer.Time.After(t) {
-			t = field.Writer.Time
-		}
-	}
-	return t
-}
-
-func (g group) revertProposal(ctx context.Context, due []detect.Finding, id string) (bot.Proposal, error) {
+func (g group) revertProposal(ctx context.Context, due []detect.Finding, id string, how undoing) (bot.Proposal, error) {
 	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
 	changes := changesOf(due, detect.Revert)
-	then := fmt.Sprintf("The merge commit is a new revision: %s applies it in full, and with it every declared field.", g.app.Engine)
+	then := how.then
 	if !g.app.Ready && g.app.Message != "" {
 		then += fmt.Sprintf(" Its last apply failed, which the status of %s %s/%s tells more of: until that is mended, it may not apply this one either.",
 			g.app.Kind, g.app.Namespace, g.app.Name)
@@ -148,17 +80,27 @@ func (g group) revertProposal(ctx context.Context, due []detect.Finding, id stri
 	record, err := templates.RevertRecord(templates.Record{
 		ID: id, Application: g.app.Namespace + "/" + g.app.Name, Cluster: g.app.Cluster, Branch: g.source.Base,
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due), Remains: g.remains(due),
-		How: "The merge makes a new revision, which " + string(g.app.Engine) + " applies in full.",
+		How: how.then,
 	})
 	if err != nil {
 		return bot.Proposal{}, err
 	}
-	file, err := fileChange(gitops.Edit{Path: recordPath(id), After: []byte(record)})
-	if err != nil {
-		return bot.Proposal{}, err
+	edits := []gitops.Edit{{Path: path.Join(how.record, id+".md"), After: []byte(record)}}
+	if how.edits != nil {
+		more, err := how.edits(id)
+		if err != nil {
+			return bot.Proposal{}, err
+		}
+		edits = append(edits, more...)
 	}
 	p := g.start(detect.Revert, key, due)
-	p.Files = []bot.FileChange{file}
+	for _, e := range edits {
+		file, err := fileChange(e)
+		if err != nil {
+			return bot.Proposal{}, err
+		}
+		p.Files = append(p.Files, file)
+	}
 	p.Title = templates.Title(fmt.Sprintf("Revert %s of %s on %s to Git", count(due, detect.Revert), g.app.Name, g.app.Cluster))
 	p.Proof = &gitops.Proof{Complete: true}
 	if err := g.proveNoMove(ctx, &p); err != nil {
@@ -168,23 +110,6 @@ func (g group) revertProposal(ctx context.Context, due []detect.Finding, id stri
 		Changes: changes, Rules: rulesOf(due, detect.Revert), Controls: controlsOf(due),
 		AfterMerge: strings.TrimSpace(then + " " + strings.Join(g.remains(due), " ")),
 	}, due)
-}
-
-// remains says which drifts a new revision does not undo.
-func (g group) remains(due []detect.Finding) []string {
-	var out []string
-	for _, f := range due {
-		for _, field := range fieldsOf(f, detect.Revert) {
-			if field.Kind == detect.Added && field.Cause != detect.CauseOrphaned && !policy.EngineRemoves(g.app, f, &field) {
-				out = append(out, fmt.Sprintf("%s of %s stays: Flux takes over additions of kubectl's managers only; remove it, or start kustomize-controller with --override-manager.",
-					field.Path, name(f.Object)))
-			}
-		}
-		if f.Presence == detect.LiveOnly && f.Cause != detect.CauseOrphaned {
-			out = append(out, fmt.Sprintf("%s stays: the engine never applied it, so it does not prune it.", name(f.Object)))
-		}
-	}
-	return out
 }
 
 // proveNoMove renders the base with and without the record: a revert must not change what is declared.
@@ -205,11 +130,11 @@ func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
 		if err != nil {
 			return fmt.Errorf("the revert record breaks the render of %s: %w", app.ID(), err)
 		}
-		one, err := gitops.DigestDeclared(before.Objects)
+		one, err := gitops.DigestDeclared(withoutRequest(before.Objects))
 		if err != nil {
 			return err
 		}
-		two, err := gitops.DigestDeclared(now.Objects)
+		two, err := gitops.DigestDeclared(withoutRequest(now.Objects))
 		if err != nil {
 			return err
 		}

@@ -215,13 +215,47 @@ func TestEngineRemoves(t *testing.T) {
 		"what Git declares":                  {flux, field(t, "spec.replicas"), false},
 		"a whole object":                     {flux, nil, false},
 		"under a HelmRelease":                {gitops.Application{Engine: gitops.Flux, Kind: "HelmRelease"}, by("kubectl", "Update", ""), false},
-		"under Argo CD":                      {gitops.Application{Engine: gitops.ArgoCD}, by("kubectl", "Update", ""), false},
+		"under Argo CD":                      {gitops.Application{Engine: gitops.ArgoCD, Correction: gitops.Heals}, by("kubectl", "Update", ""), false},
+		"under Argo CD that replaces":        {gitops.Application{Engine: gitops.ArgoCD, Correction: gitops.OnCommit, Options: []string{"Replace=true"}}, by("node-fetch", "Update", ""), true},
+		"under Argo CD that a person syncs":  {gitops.Application{Engine: gitops.ArgoCD, Correction: gitops.ByHand, Options: []string{"Replace=true"}}, by("kubectl", "Update", ""), false},
 		"under a suspended Kustomization":    {gitops.Application{Engine: gitops.Flux, Kind: "Kustomization", Suspended: true}, by("kubectl", "Update", ""), false},
 		"left by an apply without ownership": {flux, by("before-first-apply", "Update", ""), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := EngineRemoves(c.app, deployment(), c.field); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEngineUndoes(t *testing.T) {
+	flux := gitops.Application{Engine: gitops.Flux, Kind: "Kustomization"}
+	declared := func(path string, git any, manager string) *detect.Field {
+		return field(t, path, func(f *detect.Field) {
+			f.Git, f.Writer = gitops.Present(git), &detect.Writer{Manager: manager, Operation: "Update"}
+		})
+	}
+	for name, c := range map[string]struct {
+		app   gitops.Application
+		field *detect.Field
+		why   string
+	}{
+		"a declared value":                       {flux, declared("spec.replicas", int64(3), "k9s"), ""},
+		"an empty list, by a stranger":           {flux, declared("spec.ingress", []any{}, "k9s"), "Flux drops empty values"},
+		"an empty list, by kubectl":              {flux, declared("spec.ingress", []any{}, "kubectl-edit"), ""},
+		"an empty text, by a stranger":           {flux, declared("spec.containers[name=web].env[name=A].value", "", "k9s"), "Flux drops empty values"},
+		"an empty label, which is kept":          {flux, declared("metadata.labels.x", "", "k9s"), ""},
+		"an empty list under Argo CD":            {gitops.Application{Engine: gitops.ArgoCD}, declared("spec.ingress", []any{}, "k9s"), ""},
+		"a stranger's addition under Flux":       {flux, field(t, "spec.x", added, func(f *detect.Field) { f.Writer = &detect.Writer{Manager: "k9s"} }), "--override-manager"},
+		"an addition under Argo CD":              {gitops.Application{Engine: gitops.ArgoCD}, field(t, "spec.x", added), "Replace=true"},
+		"an addition under a HelmRelease":        {gitops.Application{Engine: gitops.Flux, Kind: "HelmRelease"}, field(t, "spec.x", added), "an upgrade puts back"},
+		"an addition that no engine looks after": {gitops.Application{Engine: gitops.None}, field(t, "spec.x", added), "no engine removes it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ok, why := EngineUndoes(c.app, deployment(), c.field)
+			if ok != (c.why == "") || !strings.Contains(why, c.why) {
+				t.Errorf("got %t %q, want %q", ok, why, c.why)
 			}
 		})
 	}
