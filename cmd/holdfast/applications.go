@@ -9,7 +9,7 @@ import (
 
 	"holdfast/detect/live"
 	"holdfast/gitops"
-	"holdfast/gitops/flux"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/folder"
 )
 
@@ -44,7 +44,7 @@ func (x *session) applications() ([]gitops.Application, error) {
 		return []gitops.Application{app}, nil
 	}
 	var out []gitops.Application
-	var engines []gitops.Object
+	var objects []gitops.Object
 	for _, file := range x.flags.applications {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -66,20 +66,20 @@ func (x *session) applications() ([]gitops.Application, error) {
 				}
 				out, known = append(out, app), true
 			}
-			if o.ID.Group == "kustomize.toolkit.fluxcd.io" {
+			if engines.Becomes(o.ID) {
 				known = true
 			}
 		}
 		if !known {
-			return nil, fmt.Errorf("--application %s: holds no Kustomization of Flux and no holdfast/v1 Application", file)
+			return nil, fmt.Errorf("--application %s: holds no %s, and no holdfast/v1 Application", file, engines.Names)
 		}
-		engines = slices.AppendSeq(engines, snapshot.Objects.All())
+		objects = slices.AppendSeq(objects, snapshot.Objects.All())
 	}
-	apps, problems := flux.Decode("", engines)
+	apps, problems := engines.Decode("", objects)
 	for _, p := range problems {
 		// A source that the file does not hold is what --git stands for; whoever gives a Kustomization for another
 		// cluster gives that cluster too.
-		if p.Kind == gitops.Undecodable && p.Blocks || p.Kind == gitops.OutsideRepository && p.Blocks || p.Kind == gitops.NoSource && len(x.flags.git) == 0 {
+		if (p.Kind == gitops.Undecodable || p.Kind == gitops.Unsupported) && p.Blocks || p.Kind == gitops.OutsideRepository && p.Blocks || p.Kind == gitops.NoSource && len(x.flags.git) == 0 {
 			return nil, fmt.Errorf("--application: %s", p)
 		}
 	}

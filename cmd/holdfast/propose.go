@@ -127,7 +127,7 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 	switch {
 	case opened.git == nil:
 		out.Base = working
-	case app.Source.Branch == "" && (app.Kind == folder.Kind || app.Source.Repo == ""):
+	case app.Source.Branch == "HEAD", app.Source.Branch == "" && (app.Kind == folder.Kind || app.Source.Repo == ""):
 		if out.Base, err = opened.git.DefaultBranch(); err != nil {
 			return out, err
 		}

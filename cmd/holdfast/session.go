@@ -18,7 +18,7 @@ import (
 	"holdfast/detect/policy"
 	"holdfast/detect/scan"
 	"holdfast/gitops"
-	"holdfast/gitops/flux"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
 	"holdfast/templates"
@@ -300,7 +300,7 @@ func (x *session) fleet(result detect.Scan) func(gitops.Tree, string) []gitops.A
 				out = append(out, a.Application)
 			}
 		}
-		declared, _ := flux.InTree(tree)
+		declared, _ := engines.InTree(tree)
 		for _, d := range declared {
 			if !slices.ContainsFunc(out, func(a gitops.Application) bool {
 				return a.Kind == d.Kind && a.Namespace == d.Namespace && a.Name == d.Name && a.Source.Path == d.Source.Path

@@ -22,6 +22,9 @@ type IgnoreRule struct {
 	// Target limits the rule to objects; nil means every object of the Application. Group, Version, Kind,
 	// Namespace and Name are regular expressions that match whole, as Flux reads them.
 	Target *gitops.PatchTarget
+	// Exact reads Target as Argo CD does: Group and Kind with * for any run of characters, and an empty Group for
+	// the core group; Namespace and Name as they are, empty for any.
+	Exact bool
 	// Pointers are JSON pointers; "" is the whole object. A pointer covers what lies below it.
 	Pointers []string
 	// Managers ignore every field that one of these field managers owns.
@@ -119,6 +122,11 @@ func (r IgnoreRule) targets(object gitops.Object) bool {
 	t := r.Target
 	if t == nil {
 		return true
+	}
+	if r.Exact {
+		id := object.ID
+		return gitops.Glob(t.Group, id.Group) && gitops.Glob(t.Kind, id.Kind) &&
+			(t.Namespace == "" || t.Namespace == id.Namespace) && (t.Name == "" || t.Name == id.Name)
 	}
 	version := object.APIVersion
 	if _, after, ok := strings.Cut(object.APIVersion, "/"); ok {

@@ -93,7 +93,7 @@ func (f *Facts) switchFor(key, value string, label bool) (Switch, bool) {
 // has lost, or that names another Application. It speaks only where the engine lists the object as its own
 // and other live objects carry the label: else it may never have been set.
 func (f *Facts) lostTracking(s Subject) []detect.Field {
-	if !f.inventoried(s) {
+	if !f.inventoried(s) || s.App.Tracking.Annotation != "" { // beside an annotation, a label decides nothing
 		return nil
 	}
 	var out []detect.Field

@@ -8,6 +8,7 @@ import (
 	"holdfast/detect"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 	"holdfast/gitops/packed"
 )
 
@@ -101,5 +102,8 @@ func (m *member) tracks(labels, annotations map[string]string) bool {
 		return false
 	}
 	app, _, ok := strings.Cut(annotations[t.Annotation], ":")
-	return ok && app == m.app.Name
+	if !ok || t.Installation != "" && annotations[argocd.InstallationAnnotation] != t.Installation {
+		return false
+	}
+	return app == m.app.Name || app == m.app.Namespace+"_"+m.app.Name // the latter outside Argo CD's own namespace
 }

@@ -13,7 +13,7 @@ import (
 	"holdfast/detect/classify"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
-	"holdfast/gitops/flux"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
 )
 
@@ -39,6 +39,9 @@ type member struct {
 	// reason says why the member is unknown (declared is nil), or what limits it.
 	reason string
 	past   func() []map[gitops.ObjectID]gitops.Object
+	// rules are the engine's ignore rules, made on first use.
+	rules     []classify.IgnoreRule
+	rulesOnce sync.Once
 }
 
 func (m *member) state() detect.State {
@@ -53,17 +56,6 @@ func (m *member) note(text string) {
 	if text != "" {
 		m.reason = strings.TrimPrefix(m.reason+"; ", "; ") + text
 	}
-}
-
-// ignore gives the engine's own ignore rules, named by where they stand.
-func (m *member) ignore() []classify.IgnoreRule {
-	var out []classify.IgnoreRule
-	for i, rule := range m.app.Ignore {
-		out = append(out, classify.IgnoreRule{
-			Name: fmt.Sprintf("spec.ignore[%d] of %s %s", i, m.app.Kind, appName(m.app)), Target: rule.Target, Pointers: rule.Paths,
-		})
-	}
-	return out
 }
 
 // know takes the cluster's facts and adds the image rewrites that the member's policy names.
@@ -172,19 +164,18 @@ func (s *sources) settle(m *member, commit string) error {
 	if err != nil {
 		return err
 	}
-	if m.app.Render.Detect {
-		m.app.Render.Detect = false
-		for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
-			if _, ok := tree.Read(path.Join(m.app.Source.Path, name)); ok {
-				m.app.Render.Kustomize = &gitops.Kustomize{}
-			}
+	m.app = detected(tree, m.app)
+	if m.app.Engine == gitops.ArgoCD && m.app.Source.Branch != "" {
+		// Argo CD does not tell a branch from a tag. To what is no branch nothing is committed.
+		if _, err := m.repo.Head(m.app.Source.Branch); err != nil {
+			m.app.Source.Branch = ""
 		}
 	}
-	if m.app.Engine == gitops.Flux && m.app.Render.File == "" {
+	if m.app.Engine != gitops.None && m.app.Render.File == "" {
 		at := [2]string{m.app.Source.Repo, commit}
 		declared, known := s.declared[at]
 		if !known {
-			declared, _ = flux.InTree(tree) // what cannot be read there is told where it is rendered
+			declared, _ = engines.InTree(tree) // what cannot be read there is told where it is rendered
 			s.declared[at] = declared
 		}
 		for _, d := range declared {
@@ -195,6 +186,39 @@ func (s *sources) settle(m *member, commit string) error {
 		}
 	}
 	return nil
+}
+
+// detected settles how folders are rendered that leave it to their files: a kustomization is built, a chart is
+// rendered, and anything else is plain. A folder with both is a kustomization, as for Argo CD.
+func detected(tree gitops.Tree, app gitops.Application) gitops.Application {
+	for _, mount := range app.Mounts {
+		if mount.Known {
+			tree = tree.Mounted(mount.At, mount.Tree)
+		}
+	}
+	settle := func(folder string, how gitops.Render) gitops.Render {
+		if !how.Detect {
+			return how
+		}
+		how.Detect = false
+		has := func(name string) bool {
+			_, ok := tree.Read(path.Join(folder, name))
+			return ok
+		}
+		switch {
+		case slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, has):
+			how.Kustomize = &gitops.Kustomize{}
+		case has("Chart.yaml"):
+			how.Helm = &gitops.Helm{ReleaseName: app.Name, Namespace: how.Namespace}
+		}
+		return how
+	}
+	app.Render = settle(app.Source.Path, app.Render)
+	app.Parts = slices.Clone(app.Parts)
+	for i, part := range app.Parts {
+		app.Parts[i].Render = settle(part.Path, part.Render)
+	}
+	return app
 }
 
 // revision is what the engine applied, or what the caller asks for. An Application that the caller describes,

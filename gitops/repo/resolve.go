@@ -21,10 +21,10 @@ func (r *Repository) DefaultBranch() (string, error) {
 	return r.refs.branch, nil
 }
 
-// Head is the commit of a branch, as the remote had it at Open or as Push last moved it; "" means the default
-// branch.
+// Head is the commit of a branch, as the remote had it at Open or as Push last moved it; "" and HEAD mean the
+// default branch.
 func (r *Repository) Head(branch string) (string, error) {
-	if branch == "" {
+	if branch == "" || branch == "HEAD" {
 		var err error
 		if branch, err = r.DefaultBranch(); err != nil {
 			return "", err
