@@ -41,6 +41,12 @@ func (a *Assessor) podLevel(object *gitops.Object) securityLevel {
 	return levelPrivileged
 }
 
+// Privileged says whether the object has a pod template that does not even meet the baseline of the Pod Security
+// Standards: its pods have a hold on the node.
+func (a *Assessor) Privileged(object gitops.Object) bool {
+	return a.podLevel(&object) == levelPrivileged
+}
+
 func (a *Assessor) meets(level api.Level, meta *metav1.ObjectMeta, spec *corev1.PodSpec) bool {
 	for _, result := range a.pods.EvaluatePod(api.LevelVersion{Level: level, Version: api.LatestVersion()}, meta, spec) {
 		if !result.Allowed {

@@ -41,12 +41,8 @@ func (a *Admission) add(object gitops.Object) {
 	case object.ID.Kind == "MutatingAdmissionPolicy":
 		spec, _ := object.Content["spec"].(map[string]any)
 		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := admissionRule{name: "MutatingAdmissionPolicy " + object.ID.Name, policy: true,
-			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
-		for _, r := range mappings(match["resourceRules"]) {
-			rule.groups = append(rule.groups, texts(r["apiGroups"])...)
-			rule.resources = append(rule.resources, texts(r["resources"])...)
-		}
+		rule := matching(match, "resourceRules")
+		rule.name, rule.policy = "MutatingAdmissionPolicy "+object.ID.Name, true
 		a.mutators = append(a.mutators, rule)
 	case object.ID.Group == "mutations.gatekeeper.sh":
 		a.addGatekeeper(object)
@@ -55,12 +51,8 @@ func (a *Admission) add(object gitops.Object) {
 	case object.ID.Group == "policies.kyverno.io" && object.ID.Kind == "MutatingPolicy":
 		spec, _ := object.Content["spec"].(map[string]any)
 		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := admissionRule{name: "MutatingPolicy " + object.ID.Name, policy: true,
-			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
-		for _, r := range mappings(match["resourceRules"]) {
-			rule.groups = append(rule.groups, texts(r["apiGroups"])...)
-			rule.resources = append(rule.resources, texts(r["resources"])...)
-		}
+		rule := matching(match, "resourceRules")
+		rule.name, rule.policy = "MutatingPolicy "+object.ID.Name, true
 		a.mutators = append(a.mutators, rule)
 	}
 }
@@ -68,14 +60,21 @@ func (a *Admission) add(object gitops.Object) {
 func (a *Admission) addWebhooks(object gitops.Object) {
 	for _, hook := range mappings(object.Content["webhooks"]) {
 		name, _ := hook["name"].(string)
-		rule := admissionRule{name: "the mutating webhook " + name,
-			namespaces: selector(hook["namespaceSelector"]), objects: selector(hook["objectSelector"])}
-		for _, r := range mappings(hook["rules"]) {
-			rule.groups = append(rule.groups, texts(r["apiGroups"])...)
-			rule.resources = append(rule.resources, texts(r["resources"])...)
-		}
+		rule := matching(hook, "rules")
+		rule.name = "the mutating webhook " + name
 		a.mutators = append(a.mutators, rule)
 	}
+}
+
+// matching reads what a webhook, or an admission policy's matchConstraints, is asked about. Rules names its list of
+// rules.
+func matching(match map[string]any, rules string) admissionRule {
+	rule := admissionRule{namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
+	for _, r := range mappings(match[rules]) {
+		rule.groups = append(rule.groups, texts(r["apiGroups"])...)
+		rule.resources = append(rule.resources, texts(r["resources"])...)
+	}
+	return rule
 }
 
 // addGatekeeper reads Assign, AssignMetadata, AssignImage and ModifySet. AssignMetadata matches by

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/detect"
 	"holdfast/gitops"
@@ -19,13 +20,15 @@ type neighbours struct {
 	labels map[string]bool
 	// namespaces holds the annotations of Namespaces.
 	namespaces map[string]map[string]string
+	// born are the times at which Namespaces were made.
+	born map[string]time.Time
 	// rollouts holds the names that Rollouts and Canaries route through: namespace/kind/name to the owner.
 	routed map[string]gitops.ObjectID
 }
 
 func newNeighbours() neighbours {
 	return neighbours{claims: map[string]string{}, labels: map[string]bool{},
-		namespaces: map[string]map[string]string{}, routed: map[string]gitops.ObjectID{}}
+		namespaces: map[string]map[string]string{}, born: map[string]time.Time{}, routed: map[string]gitops.ObjectID{}}
 }
 
 func (n *neighbours) add(object gitops.Object) {
@@ -38,6 +41,7 @@ func (n *neighbours) add(object gitops.Object) {
 	switch object.ID.GroupKind() {
 	case gitops.GroupKind{Kind: "Namespace"}:
 		n.namespaces[object.ID.Name] = object.Annotations()
+		n.born[object.ID.Name] = created(object)
 	case gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		for _, template := range mappings(spec["volumeClaimTemplates"]) {
 			metadata, _ := template["metadata"].(map[string]any)
@@ -80,7 +84,7 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	if why := f.systemObject(live); why != "" {
 		return detect.CauseController, false, maker.writer, why
 	}
-	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && opensAccess(live)) {
+	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && f.OpensAccess(live)) {
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
 	}
 	if set, ok := f.fromTemplate(live); ok {
@@ -105,21 +109,7 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	case mark == markOurs:
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it and copied the labels of its parent.", maker.writer.Manager)
 	}
-
-	for _, c := range f.Rules.children {
-		if anyKind(c.Objects, live.ID) && (len(c.Marks) == 0 || marked(c.Marks, live)) && !maker.tool {
-			return detect.CauseController, false, maker.writer, c.Reason
-		}
-	}
-	switch {
-	case (maker.tool || maker.stranger) && opensAccess(live):
-		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it past Git, and such an object changes who may do what.", maker.writer.Manager)
-	case maker.tool:
-		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
-	case maker.writer != nil:
-		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it; no engine ever managed it.", maker.writer.Manager)
-	}
-	return detect.CauseUnknown, false, unresolved(), "Nothing says who made it, and no engine ever managed it."
+	return f.neverManaged(live, maker)
 }
 
 // prunes says why an orphan stays, where the Application tells.
@@ -146,7 +136,9 @@ func elsewhere(s Subject) bool {
 	return s.App.Render.Namespace != "" || len(s.App.Inventory) > 0
 }
 
-// made says who made a live object: the oldest entry in managedFields that is no subresource.
+// made says who made a live object: the oldest entry in managedFields that is no subresource, and that owns more
+// than metadata where some does. An entry's time is that of its last change, so that a label of today may well be
+// older than its maker's last word.
 type made struct {
 	writer       *detect.Writer
 	engine, tool bool
@@ -156,13 +148,15 @@ type made struct {
 
 func (f *Facts) maker(app gitops.Application, entries []entry) made {
 	var m made
+	substance := false
 	for _, e := range entries {
 		if isEngine(app, e.Writer) {
 			m.engine = true
 		}
-		if e.Subresource == "" && (m.writer == nil || !e.Time.IsZero() && e.Time.Before(m.writer.Time)) {
+		older := m.writer == nil || !e.Time.IsZero() && e.Time.Before(m.writer.Time)
+		if e.Subresource == "" && (older && e.substance() == substance || e.substance() && !substance) {
 			w := e.Writer
-			m.writer = &w
+			m.writer, substance = &w, e.substance()
 		}
 	}
 	if m.writer != nil && !isEngine(app, *m.writer) {
@@ -252,9 +246,9 @@ func isAppName(app gitops.Application, name string) bool {
 	return name == app.Name || name == app.Namespace+"_"+app.Name
 }
 
-// opensAccess tells the kinds that people make to get past a control: bindings, webhooks, network
+// OpensAccess tells what people make to get past a control: bindings, webhooks and admission policies, network
 // policies, and workloads with a hold on the node.
-func opensAccess(live gitops.Object) bool {
+func (f *Facts) OpensAccess(live gitops.Object) bool {
 	switch id := live.ID; id.Group {
 	case "rbac.authorization.k8s.io":
 		return id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding"
@@ -262,6 +256,9 @@ func opensAccess(live gitops.Object) bool {
 		return true
 	case "networking.k8s.io":
 		return id.Kind == "NetworkPolicy"
+	}
+	if f.Privileged != nil {
+		return f.Privileged(live)
 	}
 	return privileged(live.Content["spec"], 0)
 }

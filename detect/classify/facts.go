@@ -24,6 +24,8 @@ type Facts struct {
 	ImageRewrites []ImageRewrite
 	// Sensitive says whether a field is never excused by a name alone. Nil treats every field so.
 	Sensitive func(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) bool
+	// Privileged says whether a workload's pods have a hold on their node. Nil looks for the plainest signs.
+	Privileged func(object gitops.Object) bool
 	// Now is the time of the scan; zero when it does not matter.
 	Now time.Time
 

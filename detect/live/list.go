@@ -21,6 +21,8 @@ type listing struct {
 	resource  resource
 	namespace string
 	selector  string
+	// metadata asks for metadata alone; the objects are then noted as wanted, and not held.
+	metadata bool
 	// keep picks the objects worth holding; nil keeps all.
 	keep func(gitops.Object) bool
 }
@@ -46,7 +48,7 @@ func (c *Cluster) pages(ctx context.Context, l listing, set *packed.Set) ([]pack
 		query.Set("labelSelector", l.selector)
 	}
 	accept := acceptJSON
-	if c.metadataOnly(l.resource) {
+	if l.metadata || c.metadataOnly(l.resource) {
 		accept = acceptMetadataList
 	}
 	decoder := jsonvalue.NewDecoder() // one list shares among its pages what repeats

@@ -100,8 +100,20 @@ type Wanted struct {
 	// AllKinds looks for tracked objects of every kind that the API can list, so that strays are found;
 	// without it only kinds of IDs are listed.
 	AllKinds bool
-	// WholeKinds are listed without a selector: what people make past the pipeline, such as RoleBindings.
+	// WholeKinds are listed without a selector in the whole cluster.
 	WholeKinds []gitops.GroupKind
+	// Places are namespaces in which every object of the namespaced PlacedKinds is read that Keep wants,
+	// whoever made it. Keep is asked about metadata alone; nil keeps all.
+	Places      []string
+	PlacedKinds []PlacedKind
+	Keep        func(gitops.Object) bool
+}
+
+// PlacedKind is a kind to read whole in some namespaces. Of a Crowded one most objects belong to others, as Pods
+// do: they are listed by their metadata, and only those that are wanted are read.
+type PlacedKind struct {
+	Kind    gitops.GroupKind
+	Crowded bool
 }
 
 // finish sorts what was not read and picks the CRDs.

@@ -49,7 +49,9 @@ func (c *Cluster) Read(ctx context.Context, w Wanted) (*Snapshot, error) {
 	r.planWhole()
 	r.planContext()
 	r.planTracked()
+	r.planPlaces()
 	r.runLists(ctx)
+	r.wantFound()
 	r.wantNeighbours()
 	r.fetchMissing(ctx)
 	return r.snapshot(), ctx.Err()
@@ -70,7 +72,9 @@ type reader struct {
 
 	objects *packed.Set
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// found are objects of which only metadata was listed.
+	found  []gitops.ObjectID
 	unread map[Unread]bool
 	// failed lists did not answer (as opposed to: were refused), so nothing more is asked of that kind.
 	failed map[gitops.GroupKind]bool
@@ -140,7 +144,7 @@ func (r *reader) plan(kind gitops.GroupKind, l listing) {
 		return
 	}
 	wider := func(o listing) bool {
-		return o.resource == res && (o.selector == l.selector || o.selector == "" && o.keep == nil)
+		return o.resource == res && (o.selector == l.selector && o.namespace == l.namespace || o.selector == "" && o.keep == nil && o.namespace == "")
 	}
 	if slices.ContainsFunc(r.lists, wider) {
 		return
@@ -221,10 +225,10 @@ func (r *reader) runLists(ctx context.Context) {
 // runList reads one list of the whole cluster, and namespace by namespace where that is forbidden.
 func (r *reader) runList(ctx context.Context, l listing) {
 	objects, err := r.cluster.list(ctx, l, r.objects)
-	r.objects.Add(objects...)
+	r.take(l, objects)
 	switch {
 	case err == nil:
-	case isStatus(err, http.StatusForbidden) && l.resource.namespaced:
+	case isStatus(err, http.StatusForbidden) && l.resource.namespaced && l.namespace == "":
 		r.runNamespaces(ctx, l, err)
 	case isStatus(err, http.StatusForbidden):
 		r.missList(l, err, true)
@@ -243,7 +247,7 @@ func (r *reader) runNamespaces(ctx context.Context, l listing, forbidden error) 
 	r.missList(l, forbidden, !r.discovers() || r.cluster.scoped)
 	for _, l.namespace = range r.namespacesOf(kind) {
 		objects, err := r.cluster.list(ctx, l, r.objects)
-		r.objects.Add(objects...)
+		r.take(l, objects)
 		switch {
 		case err == nil:
 		case isStatus(err, http.StatusForbidden):

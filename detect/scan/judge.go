@@ -24,8 +24,6 @@ type judge struct {
 	// claimed are the objects that a member declares, or may declare for all that is known: what one
 	// Application holds is no orphan of another.
 	claimed map[gitops.ObjectID]bool
-	// uncovered counts the changes of which the audit log cannot tell.
-	uncovered uncovered
 }
 
 func (j *judge) claims(members []*member) {
@@ -96,7 +94,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 			f.Cause, f.Drift, f.Reason = detect.CausePending, false, fmt.Sprintf("Git is ahead: commit %.12s, not applied yet, does not declare it any more.", m.headCommit)
 		}
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
-		j.attributeObject(m, &f)
+		j.attributeObject(&f)
 		j.settleObject(&f, m)
 		return f, true
 	}
@@ -108,7 +106,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
 	fields = j.pending(m, head, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
-	j.attribute(m, fields, live)
+	j.attribute(fields, live)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
 	}
@@ -143,44 +141,33 @@ func (j *judge) undumped(id gitops.ObjectID) bool {
 	return true
 }
 
-// attribute asks the audit log who wrote the fields that drift. What is no drift only because admission or an
-// autoscaler was inferred from its shape is a person's change once the log shows it.
-func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object) {
+// attribute asks the audit log who wrote the fields that drift.
+func (j *judge) attribute(fields []detect.Field, live *gitops.Object) {
 	if j.in.Audit == nil {
 		return
 	}
-	history := j.in.Audit.Of(live.ID, m.app, live)
 	for i := range fields {
-		f := &fields[i]
-		switch {
-		case f.Drift:
-			if !history.Field(f) {
-				j.uncovered.note(history, *f)
-			}
-		case f.Differs && f.Writer != nil && f.Writer.Confidence == detect.Inferred:
-			asked := *f
-			if history.Field(&asked) && asked.Writer.Confidence == detect.ByAudit && asked.Writer.IsPerson() {
-				asked.Cause, asked.Drift = detect.CauseManual, true
-				asked.Reason = "The audit log shows that " + asked.Writer.Name() + " set this value; by its shape alone it would be " + string(f.Cause) + "."
-				*f = asked
-			}
+		if fields[i].Drift {
+			j.in.Audit.Field(live.ID, &fields[i], live)
 		}
 	}
 }
 
-func (j *judge) attributeObject(m *member, f *detect.Finding) {
+func (j *judge) attributeObject(f *detect.Finding) {
 	if j.in.Audit == nil || !f.Drift {
 		return
 	}
-	if w, ok := j.in.Audit.Of(f.Object.ID(), m.app, f.Live).Object(f.Presence); ok {
+	if w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence); ok {
 		f.Writer = w
 	}
 }
 
-// isMark says whether a field is the engine's own mark, which every object that it manages carries.
+// isMark says whether a field is the engine's own mark, which every object that it manages carries, or the note that
+// a client-side apply leaves.
 func isMark(f detect.Field) bool {
 	return !f.Drift && f.Kind == detect.Added && f.Cause == detect.CauseController && len(f.Path) == 3 &&
-		(strings.HasPrefix(f.Path[2].Field, "kustomize.toolkit.fluxcd.io/") || strings.HasPrefix(f.Path[2].Field, "argocd.argoproj.io/tracking-id"))
+		(strings.HasPrefix(f.Path[2].Field, "kustomize.toolkit.fluxcd.io/") || strings.HasPrefix(f.Path[2].Field, "helm.toolkit.fluxcd.io/") ||
+			f.Path[2].Field == "argocd.argoproj.io/tracking-id" || f.Path[2].Field == "kubectl.kubernetes.io/last-applied-configuration")
 }
 
 // unsure takes out the fields that a secret input may have moved, and says so once for the object.
@@ -228,10 +215,10 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 	f.Live = o
 	subject := classify.Subject{App: m.app, Live: o, History: m.earlier(o.ID), Ignore: m.ignore()}
 	f.Cause, f.Drift, f.Writer, f.Reason = m.facts.Extra(subject)
-	if f.Cause == detect.CauseNone {
-		return f, false
+	if f.Cause == detect.CauseNone || f.Cause == detect.CauseController && !j.in.All {
+		return f, false // with copied marks, or of a controller's own making
 	}
-	j.attributeObject(m, &f)
+	j.attributeObject(&f)
 	j.settleObject(&f, m)
 	return f, true
 }

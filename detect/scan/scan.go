@@ -14,7 +14,7 @@ import (
 	"holdfast/detect/compare"
 	"holdfast/detect/live"
 	"holdfast/gitops"
-	"holdfast/gitops/engines"
+	"holdfast/gitops/flux"
 	"holdfast/gitops/packed"
 )
 
@@ -59,46 +59,44 @@ func named(target Target, err error) error {
 func cluster(ctx context.Context, in Input, sources *sources, target Target) (detect.Scan, error) {
 	var out detect.Scan
 	in.progress("%s: reading the engines' objects", target.Name)
-	own, err := target.Cluster.EngineObjects(ctx)
+	engines, err := target.Cluster.EngineObjects(ctx)
 	if err != nil {
 		return out, err
 	}
-	target.Name = cmp.Or(target.Name, own.Cluster)
-	if target.Audit != nil {
-		in.Audit = target.Audit
-	}
-	apps, problems := applications(target, own)
+	target.Name = cmp.Or(target.Name, engines.Cluster)
+	apps, problems := applications(target, engines)
 	if !target.OnlyGiven {
-		out.Unknown = append(out.Unknown, unreadEngines(target, own)...)
+		out.Unknown = append(out.Unknown, unreadEngines(target, engines)...)
 	}
 	if len(apps) == 0 && len(out.Unknown) == 0 {
-		return out, errors.New("no Application found: no " + engines.Names + " is there; describe a folder by --git and --path, or by --application")
+		return out, errors.New("no Application found: no Kustomization of Flux is there; describe a folder by --git and --path, or by --application")
 	}
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
 		limits := slices.DeleteFunc(slices.Clone(problems), func(p gitops.EngineProblem) bool { return !concerns(p, app) })
-		members = append(members, sources.member(ctx, app, target, own.Namespaced, limits))
+		members = append(members, sources.member(ctx, app, target, engines.Namespaced, limits))
 	}
 	for _, p := range problems {
 		if !slices.ContainsFunc(apps, func(a gitops.Application) bool { return concerns(p, a) }) {
-			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object, own.Objects), Reason: p.Message})
+			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object, engines.Objects), Reason: p.Message})
 		}
 	}
 
 	in.progress("%s: reading live objects", target.Name)
-	snapshot, err := target.Cluster.Read(ctx, wanted(members))
+	places := manage(members)
+	snapshot, err := target.Cluster.Read(ctx, places.want(wanted(members), in.Rules))
 	if err != nil {
 		return out, err
 	}
-	out.Notes = snapshot.Notes
+	out.Notes = append(snapshot.Notes, unreadStrays(snapshot.Unread)...)
 	schemas, bad := in.Schemas.WithCRDs(snapshot.CRDs)
 	for _, err := range bad {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 	}
 	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
-	facts.Sensitive = in.Assessor.Sensitive
+	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
 	survey(snapshot.Objects, facts, members)
 	for _, m := range members {
 		m.know(facts)
@@ -110,10 +108,14 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		snapshot: snapshot,
 	}
 	judge.claims(members)
+	strays := places.strays(judge, facts, members)
 	results := make([]detect.Scan, len(members))
 	var group sync.WaitGroup
 	for i, m := range members {
-		group.Go(func() { results[i] = judge.member(m) })
+		group.Go(func() {
+			results[i] = judge.member(m)
+			judge.strays(&results[i], m, strays[m])
+		})
 	}
 	group.Wait()
 	if err := ctx.Err(); err != nil { // what is left out then would pass for an answer
@@ -130,15 +132,14 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Unknown = append(out.Unknown, r.Unknown...)
 		out.Objects += r.Objects
 	}
-	out.Notes = append(out.Notes, judge.uncovered.notes(in.Audit)...)
 	return out, nil
 }
 
 // unreadEngines says which of the engines' own objects could not be read: what they declare is then unknown,
 // all of it.
-func unreadEngines(target Target, own *live.Snapshot) []detect.UnknownObject {
+func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject {
 	var out []detect.UnknownObject
-	for _, u := range own.Unread {
+	for _, u := range engines.Unread {
 		if !u.NotServed && !u.Optional {
 			out = append(out, detect.UnknownObject{
 				Cluster: target.Name, Object: detect.ObjectRef{APIVersion: u.Group, Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
@@ -151,10 +152,10 @@ func unreadEngines(target Target, own *live.Snapshot) []detect.UnknownObject {
 
 // applications gives the target's Applications: those of the engine's objects, then the given ones, which
 // win where both have the same name.
-func applications(target Target, read *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
+func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
 	var apps []gitops.Application
 	var problems []gitops.EngineProblem
-	apps, problems = engines.Decode(target.Name, slices.Collect(read.Objects.Where(engines.Reads)))
+	apps, problems = flux.Decode(target.Name, slices.Collect(engines.Objects.Where(readByFlux)))
 	if target.OnlyGiven {
 		problems = nil
 		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
@@ -178,7 +179,15 @@ func applications(target Target, read *live.Snapshot) ([]gitops.Application, []g
 
 // concerns says whether a problem is about an Application's own object.
 func concerns(p gitops.EngineProblem, app gitops.Application) bool {
-	return p.Object == engines.ObjectID(app)
+	return app.Engine == gitops.Flux && p.Object == gitops.ObjectID{
+		Group: flux.KustomizeGroup, Kind: app.Kind, Namespace: app.Namespace, Name: app.Name,
+	}
+}
+
+// readByFlux says whether decoding Kustomizations may look at an object: engine objects, and the ConfigMaps
+// and Secrets that variables come from.
+func readByFlux(id gitops.ObjectID) bool {
+	return strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
 }
 
 // survey looks at every live object once: for what it says about others, and for whose mark it carries.
@@ -209,8 +218,7 @@ func withStatus(given, own gitops.Application) gitops.Application {
 	if given.Inventory == nil {
 		given.Inventory = own.Inventory
 	}
-	given.Ready, given.Message, given.Since = own.Ready, own.Message, own.Since
-	given.Suspended, given.Correction, given.Switches = own.Suspended, own.Correction, own.Switches
+	given.Ready, given.Message = own.Ready, own.Message
 	return given
 }
 

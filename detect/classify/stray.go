@@ -1,0 +1,114 @@
+package classify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// Stray judges a live object that no Application declares, tracks or lists, and that stands in a namespace of
+// s.App, or bears on one. It is drift when a person made it and it opens access or isolation. No name of an engine
+// excuses such an object that does not carry the marks that this engine always sets; a controller's name does,
+// unless an audit log knows better (see OpensAccess).
+func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
+	live := *s.Live
+	maker := f.maker(s.App, managedEntries(live))
+	opens := f.OpensAccess(live)
+	if why := f.systemObject(live); why != "" {
+		return detect.CauseController, false, maker.writer, why
+	}
+	if f.fromInstaller(live, maker) {
+		return detect.CauseController, false, maker.writer, "It is as old as the cluster: whoever installed the cluster made it."
+	}
+	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && opens) {
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
+	}
+	if w := maker.writer; w != nil && f.Rules.who(w.Manager) == actorEngine {
+		if key, value, ok := engineMark(live); ok {
+			return detect.CauseController, false, w, fmt.Sprintf("%s made it for an Application that is not scanned here (%s: %s).", w.Manager, key, value)
+		}
+		if opens && alwaysMarks(w.Manager) {
+			return detect.CauseUnknown, true, w, fmt.Sprintf("It carries the name %s and none of the marks that this engine sets on all that it applies: the name may be borrowed, or the marks were taken off.", w.Manager)
+		}
+		return detect.CauseController, false, w, fmt.Sprintf("%s, a GitOps engine, made it.", w.Manager)
+	}
+	if maker.engine && opens { // a pipeline's own manager, whose name people's tools may share
+		if s.History != nil && len(s.History()) > 0 {
+			return detect.CauseOrphaned, true, maker.writer, "An earlier revision of Git declared it, and Git does no more."
+		}
+		return detect.CauseUnknown, true, maker.writer, fmt.Sprintf("It carries the name %s, which the pipeline uses, but neither Git nor its recent revisions declare it.", maker.writer.Manager)
+	}
+	return f.neverManaged(live, maker)
+}
+
+// neverManaged judges an object that no engine made.
+func (f *Facts) neverManaged(live gitops.Object, maker made) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
+	for _, c := range f.Rules.children {
+		if anyKind(c.Objects, live.ID) && (len(c.Marks) == 0 || marked(c.Marks, live)) && !maker.tool {
+			return detect.CauseController, false, maker.writer, c.Reason
+		}
+	}
+	switch {
+	case (maker.tool || maker.stranger) && f.OpensAccess(live):
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it past Git, and such an object changes who may do what.", maker.writer.Manager)
+	case maker.tool:
+		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
+	case maker.writer != nil:
+		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it; no engine ever managed it.", maker.writer.Manager)
+	}
+	return detect.CauseUnknown, false, unresolved(), "Nothing says who made it, and no engine ever managed it."
+}
+
+// WorthReading says whether an object, of which only metadata is known, may be somebody's own: not what a controller
+// made for an owner.
+func (r *Rules) WorthReading(metadata gitops.Object) bool {
+	if len(ownerReferences(metadata)) == 0 {
+		return true
+	}
+	for _, e := range managedEntries(metadata) {
+		if who := r.who(e.Manager); e.Subresource == "" && who != actorController && who != actorBookkeeping {
+			return true
+		}
+	}
+	return false
+}
+
+// engineMark finds an engine's mark on an object, whoever set it.
+func engineMark(live gitops.Object) (key, value string, ok bool) {
+	for _, set := range []map[string]string{live.Labels(), live.Annotations()} {
+		for _, key := range []string{
+			"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name", argoTrackingKey, "configsync.gke.io/resource-id",
+			"objectset.rio.cattle.io/id", "app.kubernetes.io/instance",
+		} {
+			if value, ok := set[key]; ok {
+				return key, value, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// alwaysMarks names the managers of engines that put labels on everything they apply, whatever their settings.
+// Source: fluxcd/kustomize-controller internal/controller/kustomization_controller.go, fluxcd/helm-controller
+// internal/postrender/labels.go.
+func alwaysMarks(manager string) bool {
+	return manager == "kustomize-controller" || manager == "helm-controller"
+}
+
+// installTime is how long after a cluster's first Namespace its installer may go on making objects of the system.
+const installTime = time.Hour
+
+// fromInstaller recognises what an installer puts into the namespaces of the control plane, and kubeadm into the
+// cluster, by the one time that no client can choose: people's tools are what installers are made of.
+func (f *Facts) fromInstaller(live gitops.Object, maker made) bool {
+	kubeadm := live.ID.Namespace == "" && maker.writer != nil && maker.writer.Manager == "kubeadm"
+	if !kubeadm && !strings.HasPrefix(live.ID.Namespace, "kube-") {
+		return false
+	}
+	born, known := f.neighbours.born["kube-system"]
+	at := created(live)
+	return known && !born.IsZero() && !at.IsZero() && at.Sub(born) < installTime
+}

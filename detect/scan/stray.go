@@ -1,0 +1,264 @@
+package scan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/detect"
+	"holdfast/detect/classify"
+	"holdfast/detect/live"
+	"holdfast/gitops"
+)
+
+const (
+	rbacGroup      = "rbac.authorization.k8s.io"
+	admissionGroup = "admissionregistration.k8s.io"
+)
+
+// strayKinds are the namespaced kinds among which people's own objects are looked for: those that open access or
+// isolation, and whatever runs pods.
+func strayKinds() []live.PlacedKind {
+	return []live.PlacedKind{
+		{Kind: gitops.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}},
+		{Kind: gitops.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}},
+		{Kind: gitops.GroupKind{Group: "apps", Kind: "Deployment"}},
+		{Kind: gitops.GroupKind{Group: "apps", Kind: "DaemonSet"}},
+		{Kind: gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}},
+		{Kind: gitops.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Crowded: true},
+		{Kind: gitops.GroupKind{Kind: "ReplicationController"}},
+		{Kind: gitops.GroupKind{Group: "batch", Kind: "Job"}, Crowded: true},
+		{Kind: gitops.GroupKind{Group: "batch", Kind: "CronJob"}},
+		{Kind: gitops.GroupKind{Kind: "Pod"}, Crowded: true},
+	}
+}
+
+// strayClusterKinds are those of the whole cluster.
+func strayClusterKinds() []gitops.GroupKind {
+	return []gitops.GroupKind{
+		{Group: rbacGroup, Kind: "ClusterRoleBinding"},
+		{Group: admissionGroup, Kind: "MutatingWebhookConfiguration"},
+		{Group: admissionGroup, Kind: "ValidatingWebhookConfiguration"},
+		{Group: admissionGroup, Kind: "MutatingAdmissionPolicy"},
+		{Group: admissionGroup, Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},
+		{Group: admissionGroup, Kind: "ValidatingAdmissionPolicyBinding"},
+	}
+}
+
+// place is a namespace that Applications manage.
+type place struct {
+	// keeper answers for what people make there: the Application that declares most objects in the namespace, of
+	// several the one that declares the Namespace itself, then the first by name. One whose sources are not known
+	// in full keeps none, for it may well declare what looks like a stray.
+	keeper *member
+	// objects counts what the keeper declares there, half more for the Namespace itself.
+	objects float64
+	// kinds are what any Application declares there.
+	kinds []gitops.GroupKind
+}
+
+// places are the managed namespaces by name: those in which an Application declares an object, or which it declares.
+type places map[string]*place
+
+func manage(members []*member) places {
+	out := places{}
+	for _, m := range members {
+		if !m.whole() {
+			continue
+		}
+		objects, kinds := map[string]float64{}, map[string]map[gitops.GroupKind]bool{}
+		for _, d := range m.declared {
+			if d.ID.Group == "" && d.ID.Kind == "Namespace" {
+				objects[d.ID.Name] += 0.5
+			} else if d.ID.Namespace != "" {
+				objects[d.ID.Namespace]++
+				if kinds[d.ID.Namespace] == nil {
+					kinds[d.ID.Namespace] = map[gitops.GroupKind]bool{}
+				}
+				kinds[d.ID.Namespace][d.ID.GroupKind()] = true
+			}
+		}
+		for name, n := range objects {
+			p := out[name]
+			if p == nil {
+				p = &place{}
+				out[name] = p
+			}
+			if p.keeper == nil || n > p.objects || n == p.objects && m.app.ID() < p.keeper.app.ID() {
+				p.keeper, p.objects = m, n
+			}
+			p.kinds = slices.AppendSeq(p.kinds, maps.Keys(kinds[name]))
+		}
+	}
+	return out
+}
+
+// want adds what has to be read to find strays.
+func (p places) want(w live.Wanted, rules *classify.Rules) live.Wanted {
+	if len(p) == 0 {
+		return w
+	}
+	w.WholeKinds = append(w.WholeKinds, strayClusterKinds()...)
+	w.Places, w.PlacedKinds, w.Keep = slices.Sorted(maps.Keys(p)), strayKinds(), rules.WorthReading
+	return w
+}
+
+// isStrayKind says whether strays are looked for among objects like this one.
+func isStrayKind(id gitops.ObjectID) bool {
+	return slices.Contains(strayClusterKinds(), id.GroupKind()) ||
+		slices.ContainsFunc(strayKinds(), func(k live.PlacedKind) bool { return k.Kind == id.GroupKind() })
+}
+
+// stray is an object that no Application declares, tracks or lists.
+type stray struct {
+	id gitops.ObjectID
+	// bears are the managed namespaces that an object of the whole cluster bears on.
+	bears []string
+}
+
+// strays gives each keeper the strays that it answers for, so that no two Applications report one.
+func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*member][]stray {
+	known := maps.Clone(j.claimed)
+	for _, m := range members {
+		for _, id := range slices.Concat(m.app.Inventory, m.tracked) {
+			known[id] = true
+		}
+	}
+	out := map[*member][]stray{}
+	for o := range j.snapshot.Objects.Where(isStrayKind) {
+		switch at := p[o.ID.Namespace]; {
+		case known[o.ID]:
+		case o.ID.Namespace == "":
+			s := stray{o.ID, p.bears(o, facts)}
+			if keeper := p.keeper(s.bears); keeper != nil {
+				out[keeper] = append(out[keeper], s)
+			}
+		case at != nil:
+			out[at.keeper] = append(out[at.keeper], stray{id: o.ID})
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b stray) int { return a.id.Compare(b.id) })
+	}
+	return out
+}
+
+// bears gives the managed namespaces that an object of the whole cluster bears on, in order.
+func (p places) bears(o gitops.Object, facts *classify.Facts) []string {
+	var out []string
+	for name, at := range p {
+		if facts.Bears(o, name, at.kinds) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// keeper is the Application that manages most in the named namespaces; in all, where none is named.
+func (p places) keeper(names []string) *member {
+	if len(names) == 0 {
+		names = slices.Collect(maps.Keys(p))
+	}
+	objects := map[*member]float64{}
+	for _, name := range names {
+		objects[p[name].keeper] += p[name].objects
+	}
+	var best *member
+	for m, n := range objects {
+		if best == nil || n > objects[best] || n == objects[best] && m.app.ID() < best.app.ID() {
+			best = m
+		}
+	}
+	return best
+}
+
+// strays judges the strays that a member answers for. What is no drift is listed on request only, and what
+// controllers make not even then.
+func (j *judge) strays(out *detect.Scan, m *member, list []stray) {
+	for _, s := range list {
+		if f, ok := j.stray(m, s); ok {
+			out.Findings = append(out.Findings, f)
+		}
+	}
+}
+
+func (j *judge) stray(m *member, s stray) (detect.Finding, bool) {
+	o := j.live(s.id)
+	f := j.finding(m, detect.Ref(*o), detect.LiveOnly)
+	f.Live = o
+	f.Cause, f.Drift, f.Writer, f.Reason = m.facts.Stray(classify.Subject{App: m.app, Live: o, History: m.earlier(o.ID), Ignore: m.ignore()})
+	j.nameMaker(&f, m)
+	switch {
+	case s.id.Namespace != "":
+	case len(s.bears) == 0:
+		f.Drift = false
+		f.Reason += " It bears on no namespace that an Application manages."
+	default:
+		f.Reason += fmt.Sprintf(" It bears on %s, which an Application manages.", namespaces(s.bears))
+	}
+	if !f.Drift && (!j.in.All || f.Cause == detect.CauseController) {
+		return f, false
+	}
+	j.settleObject(&f, m)
+	return f, true
+}
+
+// nameMaker asks the audit log who made a stray. A person who borrowed a controller's or an engine's name is one all
+// the same.
+func (j *judge) nameMaker(f *detect.Finding, m *member) {
+	if j.in.Audit == nil {
+		return
+	}
+	w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence)
+	if !ok {
+		return
+	}
+	if f.Cause == detect.CauseController && isPerson(w.User) && m.facts.OpensAccess(*f.Live) {
+		f.Cause, f.Drift = detect.CauseManual, true
+		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.User, w.Manager)
+	}
+	if f.Drift {
+		f.Writer = w
+	}
+}
+
+// isPerson tells a user from what runs in or on a cluster by its name. Source: kubernetes.io/docs/reference/access-authn-authz/authentication.
+func isPerson(user string) bool {
+	for _, prefix := range []string{"system:serviceaccount:", "system:node:", "system:kube-", "system:apiserver", "system:bootstrap:"} {
+		if strings.HasPrefix(user, prefix) {
+			return strings.Contains(user, " (impersonated by ") && isPerson(user[strings.Index(user, " (impersonated by ")+len(" (impersonated by "):])
+		}
+	}
+	return user != ""
+}
+
+func namespaces(names []string) string {
+	const most = 3
+	if len(names) == 1 {
+		return "namespace " + names[0]
+	}
+	text := "namespaces " + strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}
+
+// unreadStrays says which kinds could not be searched for what people made past Git.
+func unreadStrays(unread []live.Unread) []string {
+	var kinds []string
+	for _, u := range unread {
+		if u.Optional && !u.NotServed && isStrayKind(gitops.ObjectID{Group: u.Group, Kind: u.Kind}) && u.Verb == "list" {
+			kinds = append(kinds, u.Kind)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	slices.Sort(kinds)
+	return []string{"what people made past Git was not looked for among " + strings.Join(slices.Compact(kinds), ", ") +
+		": the list was refused or broke off (deploy/rbac has the role that is needed)"}
+}
