@@ -47,6 +47,9 @@ func decisionTable() []row {
 		{"a known mutator", func(s *situation) bool { return s.mutator != nil }, byMutator},
 		{"replicas without an autoscaler that explains them", isFreeReplicas, replicasByHand},
 
+		// What the renderer made of Git's value is not what Git means.
+		{"Helm wrote a large number with an exponent", isExponent, garbled},
+
 		// Order has no owner in a keyed list; where it has a meaning, a change of it is drift.
 		{"the order changed where it has a meaning", func(s *situation) bool { return s.Kind == detect.Reordered && len(s.tools) == 0 }, reordered},
 

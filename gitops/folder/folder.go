@@ -2,6 +2,7 @@
 package folder
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -34,11 +35,23 @@ type document struct {
 		Kustomize *struct {
 			Substitute map[string]string `json:"substitute,omitempty"`
 		} `json:"kustomize,omitempty"`
+		Helm  *helm `json:"helm,omitempty"`
 		Plain *struct {
 			Recurse bool `json:"recurse,omitempty"`
 		} `json:"plain,omitempty"`
 		Tracking string `json:"tracking,omitempty"`
 	} `json:"spec"`
+}
+
+// helm is spec.helm. Value files are paths in the repository, from its root like spec.path; the later ones win, and
+// values over all of them.
+type helm struct {
+	ReleaseName string         `json:"releaseName,omitempty"`
+	Namespace   string         `json:"namespace,omitempty"`
+	ValueFiles  []string       `json:"valueFiles,omitempty"`
+	Values      map[string]any `json:"values,omitempty"`
+	KubeVersion string         `json:"kubeVersion,omitempty"`
+	APIVersions []string       `json:"apiVersions,omitempty"`
 }
 
 // Is says whether an object is a holdfast/v1 Application.
@@ -62,7 +75,7 @@ func (d document) application() (gitops.Application, error) {
 	app := gitops.Application{
 		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Kind: Kind, Ready: true,
 		Source: gitops.Source{Repo: d.Spec.Repo, Path: path.Clean(d.Spec.Path), Branch: d.Spec.Branch, Kind: "Git"},
-		Render: gitops.Render{Namespace: d.Spec.Namespace, Detect: d.Spec.Kustomize == nil && d.Spec.Plain == nil},
+		Render: gitops.Render{Namespace: d.Spec.Namespace, Detect: d.Spec.Kustomize == nil && d.Spec.Plain == nil && d.Spec.Helm == nil},
 	}
 	switch {
 	case d.Metadata.Name == "":
@@ -73,8 +86,13 @@ func (d document) application() (gitops.Application, error) {
 		return app, fmt.Errorf("%s %s %s: spec.path %q leaves the repository", APIVersion, Kind, app.Name, d.Spec.Path)
 	case gitops.WithoutCredentials(d.Spec.Repo) != d.Spec.Repo:
 		return app, fmt.Errorf("%s %s %s: spec.repo holds a user or password: put them under repositories, auth in holdfast.yaml", APIVersion, Kind, app.Name)
-	case d.Spec.Kustomize != nil && d.Spec.Plain != nil:
-		return app, fmt.Errorf("%s %s %s: spec.kustomize and spec.plain exclude each other", APIVersion, Kind, app.Name)
+	case several(d.Spec.Kustomize != nil, d.Spec.Plain != nil, d.Spec.Helm != nil):
+		return app, fmt.Errorf("%s %s %s: spec.kustomize, spec.helm and spec.plain exclude each other", APIVersion, Kind, app.Name)
+	}
+	if d.Spec.Helm != nil {
+		if err := d.helm(&app); err != nil {
+			return app, fmt.Errorf("%s %s %s: %w", APIVersion, Kind, app.Name, err)
+		}
 	}
 	if d.Spec.Plain != nil {
 		app.Render.Recurse = d.Spec.Plain.Recurse
@@ -88,6 +106,43 @@ func (d document) application() (gitops.Application, error) {
 	return engine(app, d)
 }
 
+func several(given ...bool) bool {
+	n := 0
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// helm decodes spec.helm. The release is named like the Application, and lies where its objects do, unless it says
+// otherwise.
+func (d document) helm(app *gitops.Application) error {
+	h := d.Spec.Helm
+	out := &gitops.Helm{
+		ReleaseName: cmp.Or(h.ReleaseName, app.Name), Namespace: cmp.Or(h.Namespace, d.Spec.Namespace, app.Namespace),
+		KubeVersion: h.KubeVersion, APIVersions: h.APIVersions,
+	}
+	if h.Namespace != "" && d.Spec.Namespace != "" && h.Namespace != d.Spec.Namespace {
+		return fmt.Errorf("spec.namespace is %s and spec.helm.namespace %s: a release has one namespace", d.Spec.Namespace, h.Namespace)
+	}
+	for i, file := range h.ValueFiles {
+		clean := path.Clean(file)
+		if file == "" || path.IsAbs(file) || strings.Contains(file, "://") || clean == ".." || strings.HasPrefix(clean, "../") {
+			return fmt.Errorf("spec.helm.valueFiles[%d] %q: want a path in the repository, from its root", i, file)
+		}
+		out.Values = append(out.Values, gitops.Values{File: clean})
+	}
+	if h.Values != nil {
+		out.Values = append(out.Values, gitops.Values{
+			Inline: h.Values, At: gitops.Path{gitops.Field("spec"), gitops.Field("helm"), gitops.Field("values")},
+		})
+	}
+	app.Render.Helm, app.Render.Namespace = out, out.Namespace
+	return nil
+}
+
 // engine sets whose writer names and marks hold. The names are those that the engines' code passes
 // (fluxcd/kustomize-controller, argoproj/argo-cd common/common.go).
 func engine(app gitops.Application, d document) (gitops.Application, error) {
@@ -95,10 +150,12 @@ func engine(app gitops.Application, d document) (gitops.Application, error) {
 	case gitops.Flux:
 		app.Engine = gitops.Flux
 		app.Managers = []gitops.Manager{{Name: "kustomize-controller", Operation: "Apply"}, {Name: "helm-controller"}}
-		app.Tracking.Labels = map[string]string{
-			"kustomize.toolkit.fluxcd.io/name": app.Name, "kustomize.toolkit.fluxcd.io/namespace": app.Namespace,
+		group := "kustomize.toolkit.fluxcd.io"
+		if app.Render.Helm != nil {
+			group = "helm.toolkit.fluxcd.io"
 		}
-		app.Tracking.Selector = "kustomize.toolkit.fluxcd.io/name"
+		app.Tracking.Labels = map[string]string{group + "/name": app.Name, group + "/namespace": app.Namespace}
+		app.Tracking.Selector = group + "/name"
 	case gitops.ArgoCD:
 		app.Engine = gitops.ArgoCD
 		app.Managers = []gitops.Manager{{Name: "argocd-controller"}, {Name: "argocd-application-controller", Operation: "Update"}}
