@@ -106,6 +106,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
 	fields = j.pending(m, head, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
+	unstable(m, declared.Object, fields)
 	j.attribute(fields, live)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
