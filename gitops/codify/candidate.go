@@ -18,6 +18,10 @@ type Candidate struct {
 	// rank orders candidates that add the same: where the object is declared, then in the overlay's own
 	// patches, then in others'.
 	rank int
+	// lines is how many lines differ, added and removed ones each.
+	lines int
+	// name tells the candidates of a goal apart, whatever tree they are made on.
+	name string
 	// engine are the fields of an engine's own object that are edited: its render may move there.
 	engine []engineEdit
 }

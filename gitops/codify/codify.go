@@ -99,7 +99,11 @@ func Propose(ctx context.Context, request Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range removalsFirst(w.goals) {
+	ordered := removalsFirst(w.goals)
+	if err := w.together(ctx, ordered); err != nil {
+		return nil, err
+	}
+	for _, g := range ordered {
 		if err := w.place(ctx, g); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package codify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -29,21 +30,23 @@ type verdict struct {
 	reordered map[*goal]string
 }
 
-// maxNamed bounds how many moved fields a message names.
+// perfect says that the edit moves nothing unwished, that no other member reads it, and that lists keep their order.
+func (v verdict) perfect() bool { return v.reach == 0 && v.readers == 0 && len(v.reordered) == 0 }
+
+// better says whether the edit of v is to be preferred to that of o.
+func (v verdict) better(o verdict) bool {
+	return cmp.Or(v.reach-o.reach, v.readers-o.readers, len(v.reordered)-len(o.reordered)) < 0
+}
+
+// maxNamed bounds how many moved fields a message names, and how many are looked for.
 const maxNamed = 5
 
 // judge renders every member that reads what the candidate changes, before and after.
 func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
-	var files []string
-	for _, e := range c.Edits {
-		if reason, no := w.request.forbiddenFile(e.Path); no {
-			return verdict{refused: reason}
-		}
-		if encrypted(e.Before) {
-			return verdict{refused: e.Path + " is encrypted with SOPS, and is never edited"}
-		}
-		files = append(files, e.Path)
+	if reason, no := w.untouchable(c); no {
+		return verdict{refused: reason}
 	}
+	files := c.files()
 	v := verdict{after: state{tree: w.now.tree.With(c.Edits), renders: slices.Clone(w.now.renders)}, unproven: map[int]string{}}
 	apps := w.decoded(v.after.tree, files)
 	var moves []move
@@ -75,6 +78,28 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 		moves = append(moves, moved...)
 	}
 	return w.settle(g, c, v, moves, files)
+}
+
+// untouchable says why a candidate must not be written at all.
+func (w *work) untouchable(c Candidate) (reason string, no bool) {
+	for _, e := range c.Edits {
+		if reason, no := w.request.forbiddenFile(e.Path); no {
+			return reason, true
+		}
+		if encrypted(e.Before) {
+			return e.Path + " is encrypted with SOPS, and is never edited", true
+		}
+	}
+	return "", false
+}
+
+// files are the paths of the candidate's edits.
+func (c Candidate) files() []string {
+	var out []string
+	for _, e := range c.Edits {
+		out = append(out, e.Path)
+	}
+	return out
 }
 
 // ownFirst gives the members with the goal's own in front: a candidate that fails there needs no other render.
@@ -224,8 +249,11 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 	seen := map[gitops.ObjectID]bool{}
 	for _, old := range before.result.Objects {
 		seen[old.ID] = true
-		goals := w.goalsOf(m, old.ID)
 		now, there := afterByID[old.ID]
+		if there && same(old.Content, now.Content) {
+			continue
+		}
+		goals := w.goalsOf(m, old.ID)
 		if !there {
 			i := slices.IndexFunc(goals, func(g *goal) bool { return g.remove })
 			if i < 0 {
@@ -264,6 +292,11 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 	return closed, moves
 }
 
+// same says whether two contents are one and the same in memory, as a cache of renders may give them.
+func same(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
 // goalsOf are the goals for an object of a member.
 func (w *work) goalsOf(m *member, id gitops.ObjectID) []*goal {
 	var out []*goal
@@ -295,15 +328,11 @@ func (w *work) met(g *goal, d gitops.Declared) bool {
 // same kind and name takes the same value.
 func (w *work) alike(m move) bool {
 	return slices.ContainsFunc(w.goals, func(g *goal) bool {
-		id := g.wish.Declared.ID
-		if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == "(is gone)") {
+		if !g.concerns(m) {
 			return false
 		}
 		if g.remove {
 			return true
-		}
-		if !m.path.HasPrefix(g.change.Path) && !g.change.Path.HasPrefix(m.path) {
-			return false
 		}
 		want := g.change.After
 		if m.path.HasPrefix(g.change.Path) && want.Set {

@@ -82,13 +82,7 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		g.outcome.Reason = reason
 		return nil
 	}
-	var candidates []Candidate
-	for _, kind := range generators() {
-		candidates = append(candidates, kind.candidates(ctx, s)...)
-	}
-	slices.SortStableFunc(candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(a.rank, b.rank), cmp.Compare(changedLines(a.Edits), changedLines(b.Edits)))
-	})
+	candidates := guesses(ctx, s)
 	best, verdict, misses, err := w.choose(ctx, g, candidates)
 	if err != nil {
 		return err
@@ -104,6 +98,33 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		g.settled, g.outcome.Reason, g.outcome.NearestMiss = true, reason, best.What
 	}
 	return nil
+}
+
+// guesses are the candidates of all generators, the best one first, each once.
+func guesses(ctx context.Context, s site) []Candidate {
+	var out []Candidate
+	for _, kind := range generators() {
+		out = append(out, kind.candidates(ctx, s)...)
+	}
+	for i := range out {
+		out[i].lines = changedLines(out[i].Edits)
+	}
+	slices.SortStableFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(a.rank, b.rank), cmp.Compare(a.lines, b.lines))
+	})
+	seen, named := map[string]bool{}, map[string]int{}
+	out = slices.DeleteFunc(out, func(c Candidate) bool {
+		key := fingerprint(c.Edits)
+		twice := seen[key]
+		seen[key] = true
+		return twice
+	})
+	for i, c := range out {
+		name := fmt.Sprintf("%d %d %s", c.Added, c.rank, c.What)
+		named[name]++
+		out[i].name = fmt.Sprintf("%s %d", name, named[name])
+	}
+	return out
 }
 
 // site gathers what generators need, or says why the goal cannot be worked on.
@@ -180,16 +201,10 @@ func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Ca
 	var misses []miss
 	var best *Candidate
 	var bestVerdict verdict
-	seen := map[string]bool{}
 	for i := range candidates {
 		c := &candidates[i]
-		key := fingerprint(c.Edits)
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		if best != nil && c.Added >= lastResort && bestVerdict.reach == 0 && bestVerdict.readers == 0 {
-			break // a list in its order is not worth a patch that freezes the list
+		if i == maxTried || best != nil && c.enough(bestVerdict) {
+			break
 		}
 		v := w.judge(ctx, g, *c)
 		if err := ctx.Err(); err != nil {
@@ -198,13 +213,22 @@ func (w *work) choose(ctx context.Context, g *goal, candidates []Candidate) (*Ca
 		switch {
 		case v.refused != "":
 			misses = append(misses, miss{*c, v.refused, v.reach})
-		case v.reach == 0 && v.readers == 0 && len(v.reordered) == 0:
+		case v.perfect():
 			return c, v, misses, nil
-		case best == nil || cmp.Or(v.reach-bestVerdict.reach, v.readers-bestVerdict.readers, len(v.reordered)-len(bestVerdict.reordered)) < 0:
+		case best == nil || v.better(bestVerdict):
 			best, bestVerdict = c, v
 		}
 	}
 	return best, bestVerdict, misses, nil
+}
+
+// maxTried bounds how many candidates of one goal are rendered. Common goals have two to six.
+const maxTried = 24
+
+// enough says whether an edit with verdict v is not worth to be replaced by c: a list in its order is not worth
+// a patch that freezes the list.
+func (c Candidate) enough(v verdict) bool {
+	return c.Added >= lastResort && v.reach == 0 && v.readers == 0
 }
 
 // accept takes a proven candidate over.

@@ -1,0 +1,174 @@
+package codify
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"holdfast/gitops"
+)
+
+// judgement is what one render of every member gave for the trials of a round.
+type judgement struct {
+	after    state
+	unproven map[int]string
+	engine   []engineEdit
+	// closed are goals that the round's tree meets, of the trials and others.
+	closed []*goal
+	// verdicts and doubtful are one a trial.
+	verdicts []verdict
+	doubtful []bool
+}
+
+// judgeTrials renders every member that reads what the trials change, and tells their doings apart. clear is
+// false where that cannot be done: a render failed, or something moved that nobody wished.
+func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree) (j judgement, clear bool) {
+	var files []string
+	for _, t := range trials {
+		files = append(files, t.candidate.files()...)
+		j.engine = append(j.engine, t.candidate.engine...)
+	}
+	j.after = state{tree: tree, renders: slices.Clone(w.now.renders)}
+	j.unproven = map[int]string{}
+	closed, moves := map[int][]*goal{}, make([][]move, len(trials))
+	apps := w.decoded(tree, files)
+	for i, m := range w.members {
+		before := w.now.renders[i]
+		if !w.may(m, before, files) {
+			continue
+		}
+		if before.err != nil {
+			j.unproven[i] = before.err.Error()
+			continue
+		}
+		after := w.render(ctx, tree, m, apps(m, before.app))
+		if after.err != nil || len(after.result.Problems) > len(before.result.Problems) {
+			return j, false
+		}
+		j.after.renders[i] = after
+		var moved []move
+		closed[i], moved = w.compare(i, before, after, j.engine)
+		j.closed = append(j.closed, closed[i]...)
+		for _, mv := range moved {
+			to := w.blamed(trials, i, mv)
+			if to == nil {
+				return j, false
+			}
+			for _, t := range to {
+				moves[t] = append(moves[t], mv)
+			}
+		}
+	}
+	for n, t := range trials {
+		v := w.verdictOf(t, j, closed, moves[n])
+		j.verdicts = append(j.verdicts, v)
+		j.doubtful = append(j.doubtful, !slices.Contains(v.closed, t.goal) && (len(t.candidate.Edits) == 0 || disturbed(t, trials)))
+	}
+	return j, true
+}
+
+// blamed gives the trials whose goal is the moved field, or else the only undecided one that edits a file
+// which the member reads. None: it cannot be told.
+func (w *work) blamed(trials []trial, member int, mv move) []int {
+	var out, suspects []int
+	for n, t := range trials {
+		switch {
+		case t.goal.concerns(mv):
+			out = append(out, n)
+		case !t.decided && len(t.candidate.Edits) > 0 && w.may(w.members[member], w.now.renders[member], t.candidate.files()):
+			suspects = append(suspects, n)
+		}
+	}
+	if len(out) == 0 && len(suspects) == 1 {
+		return suspects
+	}
+	return out
+}
+
+// verdictOf is the verdict on one trial, as if it had been alone.
+func (w *work) verdictOf(t trial, j judgement, closed map[int][]*goal, moves []move) verdict {
+	files := t.candidate.files()
+	v := verdict{after: j.after, unproven: maps.Clone(j.unproven)}
+	maps.DeleteFunc(v.unproven, func(i int, _ string) bool { return !w.may(w.members[i], w.now.renders[i], files) })
+	if slices.Contains(j.closed, t.goal) {
+		v.closed = []*goal{t.goal}
+	}
+	for i, m := range w.members {
+		before := w.now.renders[i]
+		if len(files) == 0 || len(t.candidate.engine) > 0 || before.err != nil || !w.may(m, before, files) || w.deploys(m, t.goal.wish.App) {
+			continue
+		}
+		if !slices.ContainsFunc(closed[i], t.goal.like) {
+			v.readers++
+		}
+	}
+	return w.settle(t.goal, t.candidate, v, moves, files)
+}
+
+// disturbed says whether another trial is about the same object.
+func disturbed(t trial, trials []trial) bool {
+	return slices.ContainsFunc(trials, func(o trial) bool {
+		return o.goal != t.goal && o.goal.wish.Declared.ID == t.goal.wish.Declared.ID
+	})
+}
+
+// concerns says whether a move is of the goal's field, in an object of the same kind and name.
+func (g *goal) concerns(m move) bool {
+	id := g.wish.Declared.ID
+	if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == "(is gone)") {
+		return false
+	}
+	return g.remove || m.path.HasPrefix(g.change.Path) || g.change.Path.HasPrefix(m.path)
+}
+
+// like says whether another goal is the same change in another Application.
+func (g *goal) like(o *goal) bool {
+	a, b := g.wish.Declared.ID, o.wish.Declared.ID
+	return a.GroupKind() == b.GroupKind() && a.Name == b.Name && g.remove == o.remove && g.change.Path.Equal(o.change.Path)
+}
+
+// acceptTrials takes over what a round proved, where it also holds against the first tree.
+func (w *work) acceptTrials(trials []trial, j judgement) bool {
+	if slices.ContainsFunc(j.verdicts, func(v verdict) bool { return v.refused != "" }) {
+		return false
+	}
+	earlier := w.checkpoint()
+	for n, t := range trials {
+		v, c := j.verdicts[n], t.candidate
+		v.unproven = j.unproven
+		if len(c.Edits) == 0 {
+			c.What = source(trials[:n], t)
+		}
+		w.accept(t.goal, c, v)
+	}
+	for _, g := range j.closed {
+		if !g.placed {
+			w.accept(g, Candidate{What: trials[0].candidate.What}, verdict{after: j.after, closed: []*goal{g}})
+		}
+	}
+	if w.broken() != "" {
+		w.restore(earlier)
+		return false
+	}
+	return true
+}
+
+// source gives the words for an edit that another trial brought: that of the same words, or else the last one
+// before it in the same file.
+func source(earlier []trial, t trial) string {
+	what := t.candidate.What
+	for _, g := range t.guesses {
+		if g.name != t.candidate.name {
+			continue
+		}
+		for _, o := range earlier {
+			if slices.ContainsFunc(o.candidate.files(), func(f string) bool { return slices.Contains(g.files(), f) }) {
+				what = o.candidate.What
+			}
+			if o.candidate.What == g.What {
+				return g.What
+			}
+		}
+	}
+	return what
+}
