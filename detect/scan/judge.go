@@ -24,6 +24,8 @@ type judge struct {
 	// claimed are the objects that a member declares, or may declare for all that is known: what one
 	// Application holds is no orphan of another.
 	claimed map[gitops.ObjectID]bool
+	// uncovered counts the changes of which the audit log cannot tell.
+	uncovered uncovered
 }
 
 func (j *judge) claims(members []*member) {
@@ -94,7 +96,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 			f.Cause, f.Drift, f.Reason = detect.CausePending, false, fmt.Sprintf("Git is ahead: commit %.12s, not applied yet, does not declare it any more.", m.headCommit)
 		}
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
-		j.attributeObject(&f)
+		j.attributeObject(m, &f)
 		j.settleObject(&f, m)
 		return f, true
 	}
@@ -107,7 +109,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields = j.pending(m, head, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	unstable(m, declared.Object, fields)
-	j.attribute(fields, live)
+	j.attribute(m, fields, live)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
 	}
@@ -142,23 +144,36 @@ func (j *judge) undumped(id gitops.ObjectID) bool {
 	return true
 }
 
-// attribute asks the audit log who wrote the fields that drift.
-func (j *judge) attribute(fields []detect.Field, live *gitops.Object) {
+// attribute asks the audit log who wrote the fields that drift. What is no drift only because admission or an
+// autoscaler was inferred from its shape is a person's change once the log shows it.
+func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object) {
 	if j.in.Audit == nil {
 		return
 	}
+	history := j.in.Audit.Of(live.ID, m.app, live)
 	for i := range fields {
-		if fields[i].Drift {
-			j.in.Audit.Field(live.ID, &fields[i], live)
+		f := &fields[i]
+		switch {
+		case f.Drift:
+			if !history.Field(f) {
+				j.uncovered.note(history, *f)
+			}
+		case f.Differs && f.Writer != nil && f.Writer.Confidence == detect.Inferred:
+			asked := *f
+			if history.Field(&asked) && asked.Writer.Confidence == detect.ByAudit && asked.Writer.IsPerson() {
+				asked.Cause, asked.Drift = detect.CauseManual, true
+				asked.Reason = "The audit log shows that " + asked.Writer.Name() + " set this value; by its shape alone it would be " + string(f.Cause) + "."
+				*f = asked
+			}
 		}
 	}
 }
 
-func (j *judge) attributeObject(f *detect.Finding) {
+func (j *judge) attributeObject(m *member, f *detect.Finding) {
 	if j.in.Audit == nil || !f.Drift {
 		return
 	}
-	if w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence); ok {
+	if w, ok := j.in.Audit.Of(f.Object.ID(), m.app, f.Live).Object(f.Presence); ok {
 		f.Writer = w
 	}
 }
@@ -219,7 +234,7 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 	if f.Cause == detect.CauseNone || f.Cause == detect.CauseController && !j.in.All {
 		return f, false // with copied marks, or of a controller's own making
 	}
-	j.attributeObject(&f)
+	j.attributeObject(m, &f)
 	j.settleObject(&f, m)
 	return f, true
 }

@@ -14,7 +14,7 @@ import (
 	"holdfast/detect/compare"
 	"holdfast/detect/live"
 	"holdfast/gitops"
-	"holdfast/gitops/flux"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/packed"
 )
 
@@ -59,27 +59,30 @@ func named(target Target, err error) error {
 func cluster(ctx context.Context, in Input, sources *sources, target Target) (detect.Scan, error) {
 	var out detect.Scan
 	in.progress("%s: reading the engines' objects", target.Name)
-	engines, err := target.Cluster.EngineObjects(ctx)
+	own, err := target.Cluster.EngineObjects(ctx)
 	if err != nil {
 		return out, err
 	}
-	target.Name = cmp.Or(target.Name, engines.Cluster)
-	apps, problems := applications(target, engines)
+	target.Name = cmp.Or(target.Name, own.Cluster)
+	if target.Audit != nil {
+		in.Audit = target.Audit
+	}
+	apps, problems := applications(target, own)
 	if !target.OnlyGiven {
-		out.Unknown = append(out.Unknown, unreadEngines(target, engines)...)
+		out.Unknown = append(out.Unknown, unreadEngines(target, own)...)
 	}
 	if len(apps) == 0 && len(out.Unknown) == 0 {
-		return out, errors.New("no Application found: no Kustomization of Flux is there; describe a folder by --git and --path, or by --application")
+		return out, errors.New("no Application found: no " + engines.Names + " is there; describe a folder by --git and --path, or by --application")
 	}
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
 		limits := slices.DeleteFunc(slices.Clone(problems), func(p gitops.EngineProblem) bool { return !concerns(p, app) })
-		members = append(members, sources.member(ctx, app, target, engines.Namespaced, limits))
+		members = append(members, sources.member(ctx, app, target, own.Namespaced, limits))
 	}
 	for _, p := range problems {
 		if !slices.ContainsFunc(apps, func(a gitops.Application) bool { return concerns(p, a) }) {
-			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object, engines.Objects), Reason: p.Message})
+			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Object: refOf(p.Object, own.Objects), Reason: p.Message})
 		}
 	}
 
@@ -132,14 +135,15 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Unknown = append(out.Unknown, r.Unknown...)
 		out.Objects += r.Objects
 	}
+	out.Notes = append(out.Notes, judge.uncovered.notes(in.Audit)...)
 	return out, nil
 }
 
 // unreadEngines says which of the engines' own objects could not be read: what they declare is then unknown,
 // all of it.
-func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject {
+func unreadEngines(target Target, own *live.Snapshot) []detect.UnknownObject {
 	var out []detect.UnknownObject
-	for _, u := range engines.Unread {
+	for _, u := range own.Unread {
 		if !u.NotServed && !u.Optional {
 			out = append(out, detect.UnknownObject{
 				Cluster: target.Name, Object: detect.ObjectRef{APIVersion: u.Group, Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
@@ -152,10 +156,10 @@ func unreadEngines(target Target, engines *live.Snapshot) []detect.UnknownObject
 
 // applications gives the target's Applications: those of the engine's objects, then the given ones, which
 // win where both have the same name.
-func applications(target Target, engines *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
+func applications(target Target, read *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
 	var apps []gitops.Application
 	var problems []gitops.EngineProblem
-	apps, problems = flux.Decode(target.Name, slices.Collect(engines.Objects.Where(readByFlux)))
+	apps, problems = engines.Decode(target.Name, slices.Collect(read.Objects.Where(engines.Reads)))
 	if target.OnlyGiven {
 		problems = nil
 		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
@@ -179,15 +183,7 @@ func applications(target Target, engines *live.Snapshot) ([]gitops.Application, 
 
 // concerns says whether a problem is about an Application's own object.
 func concerns(p gitops.EngineProblem, app gitops.Application) bool {
-	return app.Engine == gitops.Flux && p.Object == gitops.ObjectID{
-		Group: flux.KustomizeGroup, Kind: app.Kind, Namespace: app.Namespace, Name: app.Name,
-	}
-}
-
-// readByFlux says whether decoding Kustomizations may look at an object: engine objects, and the ConfigMaps
-// and Secrets that variables come from.
-func readByFlux(id gitops.ObjectID) bool {
-	return strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
+	return p.Object == engines.ObjectID(app)
 }
 
 // survey looks at every live object once: for what it says about others, and for whose mark it carries.
@@ -218,7 +214,8 @@ func withStatus(given, own gitops.Application) gitops.Application {
 	if given.Inventory == nil {
 		given.Inventory = own.Inventory
 	}
-	given.Ready, given.Message = own.Ready, own.Message
+	given.Ready, given.Message, given.Since = own.Ready, own.Message, own.Since
+	given.Suspended, given.Correction, given.Switches = own.Suspended, own.Correction, own.Switches
 	return given
 }
 

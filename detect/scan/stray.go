@@ -212,27 +212,17 @@ func (j *judge) nameMaker(f *detect.Finding, m *member) {
 	if j.in.Audit == nil {
 		return
 	}
-	w, ok := j.in.Audit.Object(f.Object.ID(), f.Presence)
+	w, ok := j.in.Audit.Of(f.Object.ID(), m.app, f.Live).Object(f.Presence)
 	if !ok {
 		return
 	}
-	if f.Cause == detect.CauseController && isPerson(w.User) && m.facts.OpensAccess(*f.Live) {
+	if f.Cause == detect.CauseController && w.IsPerson() && m.facts.OpensAccess(*f.Live) {
 		f.Cause, f.Drift = detect.CauseManual, true
-		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.User, w.Manager)
+		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.Name(), w.Manager)
 	}
 	if f.Drift {
 		f.Writer = w
 	}
-}
-
-// isPerson tells a user from what runs in or on a cluster by its name. Source: kubernetes.io/docs/reference/access-authn-authz/authentication.
-func isPerson(user string) bool {
-	for _, prefix := range []string{"system:serviceaccount:", "system:node:", "system:kube-", "system:apiserver", "system:bootstrap:"} {
-		if strings.HasPrefix(user, prefix) {
-			return strings.Contains(user, " (impersonated by ") && isPerson(user[strings.Index(user, " (impersonated by ")+len(" (impersonated by "):])
-		}
-	}
-	return user != ""
 }
 
 func namespaces(names []string) string {
