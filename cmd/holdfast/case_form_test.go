@@ -184,6 +184,34 @@ func (r renderForm) helm(t *testing.T) map[string]any {
 	return out
 }
 
+// object names the file of the engine's object, when the case has one.
+func (r renderForm) object() string { return cmp.Or(r.Flux, r.HelmRelease, r.Application) }
+
+// engineObject gives the file of the case's engine object. An Argo CD Application whose path is not that of the
+// case is written anew with it.
+func (c caseFile) engineObject(t *testing.T, file, path, rewritten string) string {
+	t.Helper()
+	if c.Render.Application == "" {
+		return file
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(data, &object); err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := object["spec"].(map[string]any)
+	source, single := spec["source"].(map[string]any)
+	if !single || source["path"] == path {
+		return file
+	}
+	source["path"] = path
+	writeYAMLFile(t, rewritten, object)
+	return rewritten
+}
+
 // policy writes the case's own policy: its dispositions by cause, then the rule of every case.
 func (c caseFile) policy(t *testing.T, file string) {
 	t.Helper()

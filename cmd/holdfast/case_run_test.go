@@ -29,11 +29,15 @@ func runCase(t *testing.T, dir string) {
 	temporary := t.TempDir()
 	application, policy := filepath.Join(temporary, "application.yaml"), filepath.Join(temporary, "policy.yaml")
 	root, prefix := dir, ""
-	if c.Render.Flux != "" {
-		// The engine object's paths start at the repository's root, which is the folder git.
-		root, prefix, application = filepath.Join(dir, "git"), "git/", filepath.Join(dir, c.Render.Flux)
-	} else {
+	switch object := c.Render.object(); {
+	case object == "":
 		c.application(t, application)
+	case strings.HasPrefix(c.Render.Path, "git/"), c.Render.Application == "":
+		// The engine object's paths start at the repository's root, which is the folder git.
+		root, prefix = filepath.Join(dir, "git"), "git/"
+		fallthrough
+	default:
+		application = c.engineObject(t, filepath.Join(dir, object), strings.TrimPrefix(c.Render.Path, prefix), application)
 	}
 	c.policy(t, policy)
 	input := []string{"--git", root, "--application", application, "--policy", policy, "--live", filepath.Join(dir, "live.yaml")}
