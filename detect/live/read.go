@@ -14,7 +14,8 @@ import (
 )
 
 // EngineObjects reads the objects that drive GitOps engines: Kustomizations, HelmReleases, Applications and
-// their sources, of every kind that the API serves. None served is an empty snapshot, not an error.
+// their sources, of every kind that the API serves, and the ConfigMaps and Secrets that they refer to. None
+// served is an empty snapshot, not an error.
 func (c *Cluster) EngineObjects(ctx context.Context) (*Snapshot, error) {
 	r, err := c.reader(ctx, Wanted{}, 0)
 	if err != nil {
@@ -30,7 +31,11 @@ func (c *Cluster) EngineObjects(ctx context.Context) (*Snapshot, error) {
 		return strings.HasSuffix(group, ".toolkit.fluxcd.io") || group == "argoproj.io"
 	})
 	r.runLists(ctx)
-	return r.snapshot(), ctx.Err()
+	r.wantSettings()
+	r.fetchMissing(ctx)
+	s := r.snapshot()
+	s.Notes = append(s.Notes, unreadSettings(s.Unread)...)
+	return s, ctx.Err()
 }
 
 // Read reads what w names, and what classification needs to know around it: autoscalers, admission

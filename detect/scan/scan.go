@@ -136,6 +136,9 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Objects += r.Objects
 	}
 	out.Notes = append(out.Notes, judge.uncovered.notes(in.Audit)...)
+	if own != snapshot { // a dump is both
+		out.Notes = append(out.Notes, own.Notes...)
+	}
 	return out, nil
 }
 
