@@ -92,7 +92,11 @@ func (w *work) rounds(ctx context.Context, attempts []*attempt) (clear bool, err
 		if slices.ContainsFunc(trials, func(t trial) bool { return !t.decided }) {
 			continue
 		}
-		if idle := w.idle(ctx, trials); len(idle) > 0 {
+		idle := w.idle(ctx, trials)
+		if err := ctx.Err(); err != nil {
+			return false, fmt.Errorf("codify: %w", err)
+		}
+		if len(idle) > 0 {
 			for _, t := range idle {
 				t.revoke()
 			}

@@ -60,7 +60,7 @@ func TestPublicTree(t *testing.T) {
 			defer func() { renders.Add(1); spent.Add(int64(time.Since(started))) }()
 			return renderTree(ctx, tree, app)
 		}}
-	request.Wishes = drawn(app, result.Objects, wanted)
+	request.Wishes = drawn(rand.New(rand.NewPCG(1, 2)), app, result.Objects, wanted)
 	started := time.Now()
 	answer, err := Propose(t.Context(), request)
 	if err != nil {
@@ -76,9 +76,8 @@ func TestPublicTree(t *testing.T) {
 	t.Logf("%+v", answer.Proof)
 }
 
-// drawn wishes for another value of every so many fields of the objects, spread evenly.
-func drawn(app gitops.Application, objects []gitops.Declared, wanted int) []Wish {
-	r := rand.New(rand.NewPCG(1, 2))
+// drawn wishes for another value of so many random fields of the objects.
+func drawn(r *rand.Rand, app gitops.Application, objects []gitops.Declared, wanted int) []Wish {
 	eligible := slices.DeleteFunc(slices.Clone(objects), func(d gitops.Declared) bool { return d.IsSecret() })
 	var out []Wish
 	at := map[gitops.ObjectID]int{}

@@ -8,8 +8,11 @@
 package codify
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"holdfast/gitops"
 	"holdfast/gitops/flux"
@@ -31,6 +34,9 @@ type Wish struct {
 	// RemoveObject asks that Git stops declaring the object, since it is gone from the cluster.
 	RemoveObject bool
 }
+
+// DefaultTimeout is how long one call may take where Request.Timeout is not set.
+const DefaultTimeout = 2 * time.Minute
 
 // RenderFunc renders an Application from a tree. The Result may be shared with later calls; codify does
 // not change it.
@@ -56,6 +62,8 @@ type Request struct {
 	Forbidden func(path string) (reason string, no bool)
 	// AllowKind lifts the built-in ban on RBAC, webhooks and admission policies by name. Nil: none.
 	AllowKind func(gitops.GroupKind) bool
+	// Timeout bounds the whole call; 0 is DefaultTimeout. What is placed by then stays.
+	Timeout time.Duration
 	// Decode reads the Applications that the tree itself declares, after an edit of an engine's object.
 	// Nil: Flux Kustomizations are decoded.
 	Decode func(gitops.Tree) []gitops.Application
@@ -95,18 +103,51 @@ func Propose(ctx context.Context, request Request) (*Answer, error) {
 			return apps
 		}
 	}
-	w, err := newWork(ctx, request)
+	return propose(ctx, request, (*work).placeAll)
+}
+
+// propose runs a way of placing all goals within the time limit.
+func propose(ctx context.Context, request Request, place func(*work, context.Context) error) (*Answer, error) {
+	limit := cmp.Or(request.Timeout, DefaultTimeout)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	w := newWork(request)
+	err := w.begin(limited)
+	if err == nil {
+		err = place(w, limited)
+	}
+	if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, err
-	}
-	ordered := removalsFirst(w.goals)
-	if err := w.together(ctx, ordered); err != nil {
-		return nil, err
-	}
-	for _, g := range ordered {
-		if err := w.place(ctx, g); err != nil {
-			return nil, err
-		}
+		w.giveUp(fmt.Sprintf("not tried: the time limit of %s passed", limit))
 	}
 	return w.answer(ctx)
+}
+
+// placeAll places the goals together as far as that goes, and the rest one by one.
+func (w *work) placeAll(ctx context.Context) error {
+	ordered := removalsFirst(w.goals)
+	if err := w.together(ctx, ordered); err != nil {
+		return err
+	}
+	return w.placeEach(ctx, ordered)
+}
+
+func (w *work) placeEach(ctx context.Context, goals []*goal) error {
+	for _, g := range goals {
+		if err := w.place(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveUp gives the reason to all goals without an outcome.
+func (w *work) giveUp(reason string) {
+	for _, g := range w.goals {
+		if !g.settled {
+			g.settled, g.outcome.Reason = true, reason
+		}
+	}
 }

@@ -26,6 +26,8 @@ type verdict struct {
 	readers  int
 	wide     []string
 	unproven map[int]string
+	// stopped says that members were left out, since enough moves were known to refuse the candidate.
+	stopped bool
 	// reordered are the closed goals whose entries stand elsewhere in their lists than live, and what that does.
 	reordered map[*goal]string
 }
@@ -76,6 +78,10 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 			v.readers++
 		}
 		moves = append(moves, moved...)
+		if unwished, _ := w.unwished(moves); len(unwished) >= maxNamed {
+			v.stopped = true
+			break // refused, whatever the other members say
+		}
 	}
 	return w.settle(g, c, v, moves, files)
 }
@@ -138,15 +144,12 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 		}
 	}
 	var unwished []string
-	for _, m := range moves {
-		if w.request.AllowWide && w.alike(m) {
-			v.wide = append(v.wide, m.String())
-			continue
-		}
-		unwished = append(unwished, m.String())
-	}
+	unwished, v.wide = w.unwished(moves)
 	if len(unwished) > 0 {
 		v.refused = "it would also move " + named(unwished)
+		if v.stopped {
+			v.refused += ", and what else reads the same files was not looked at"
+		}
 		return v
 	}
 	if len(v.unproven) == 0 {
@@ -161,6 +164,18 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 		v.refused = "it may be read by what could not be rendered: " + named(who)
 	}
 	return v
+}
+
+// unwished names the moves that refuse a candidate, and those that AllowWide lets pass.
+func (w *work) unwished(moves []move) (unwished, wide []string) {
+	for _, m := range moves {
+		if w.request.AllowWide && w.alike(m) {
+			wide = append(wide, m.String())
+			continue
+		}
+		unwished = append(unwished, m.String())
+	}
+	return unwished, wide
 }
 
 // shared says whether a changed file is a base that something with another path reads too, or lies

@@ -36,14 +36,7 @@ func TestMutations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fleet []gitops.Application
-	for _, path := range []string{"overlays/prod", "overlays/staging", "overlays/legacy", "plain"} {
-		app := gitops.Application{Cluster: "c", Namespace: "flux-system", Name: strings.ReplaceAll(path, "/", "-"), Source: gitops.Source{Path: path}}
-		if path != "plain" {
-			app.Render.Kustomize = &gitops.Kustomize{}
-		}
-		fleet = append(fleet, app)
-	}
+	fleet := estate()
 	cache := cachedRender(t, tree)
 	placed, failed := 0, map[string]int{}
 	r := rand.New(rand.NewPCG(*seed, 2))
@@ -81,6 +74,19 @@ func TestMutations(t *testing.T) {
 	if len(failed)*20 > placed {
 		t.Errorf("%d placed, %d failed", placed, len(failed))
 	}
+}
+
+// estate are the Applications of testdata/estate.
+func estate() []gitops.Application {
+	var fleet []gitops.Application
+	for _, path := range []string{"overlays/prod", "overlays/staging", "overlays/legacy", "plain"} {
+		app := gitops.Application{Cluster: "c", Namespace: "flux-system", Name: strings.ReplaceAll(path, "/", "-"), Source: gitops.Source{Path: path}}
+		if path != "plain" {
+			app.Render.Kustomize = &gitops.Kustomize{}
+		}
+		fleet = append(fleet, app)
+	}
+	return fleet
 }
 
 // cachedRender keeps the renders of the tree as it is.

@@ -41,16 +41,10 @@ type goal struct {
 	stands []gitops.Path
 }
 
-func newWork(ctx context.Context, request Request) (*work, error) {
+func newWork(request Request) *work {
 	w := &work{request: request, members: membersOf(request), unproven: map[int]string{}, meaning: meaning{request.Schemas}}
 	w.start = state{tree: request.Tree, renders: make([]rendered, len(w.members))}
-	for i, m := range w.members {
-		w.start.renders[i] = w.render(ctx, request.Tree, m, m.app)
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("codify: %w", err)
-		}
-	}
-	w.now = state{tree: request.Tree, renders: slices.Clone(w.start.renders)}
+	w.now = w.start
 	for i := range request.Wishes {
 		wish := &request.Wishes[i]
 		at := slices.IndexFunc(w.members, func(m *member) bool { return w.deploys(m, wish.App) })
@@ -66,7 +60,19 @@ func newWork(ctx context.Context, request Request) (*work, error) {
 		}
 		w.goals = append(w.goals, goals...)
 	}
-	return w, nil
+	return w
+}
+
+// begin renders every member from the first tree.
+func (w *work) begin(ctx context.Context) error {
+	for i, m := range w.members {
+		w.start.renders[i] = w.render(ctx, w.request.Tree, m, m.app)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("codify: %w", err)
+		}
+	}
+	w.now = state{tree: w.request.Tree, renders: slices.Clone(w.start.renders)}
+	return nil
 }
 
 // place finds an edit for one goal and takes it over, or says in the goal's outcome why there is none.
@@ -85,6 +91,7 @@ func (w *work) place(ctx context.Context, g *goal) error {
 	candidates := guesses(ctx, s)
 	best, verdict, misses, err := w.choose(ctx, g, candidates)
 	if err != nil {
+		g.settled = false
 		return err
 	}
 	if best == nil {
