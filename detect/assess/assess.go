@@ -9,6 +9,7 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/pod-security-admission/policy"
 
@@ -57,11 +58,8 @@ const (
 // CategoryOf gives the category of a finding, or of one of its fields when field is not nil.
 func CategoryOf(f detect.Finding, field *detect.Field) Category {
 	if field != nil {
-		if field.Class == switchClass {
+		if field.Class == switchClass || field.Class == engineClass && suspends(field.Path) {
 			return Suspended
-		}
-		if field.Cause == detect.CauseContested {
-			return Contested
 		}
 		return fieldCategory(*field)
 	}
@@ -78,6 +76,8 @@ func CategoryOf(f detect.Finding, field *detect.Field) Category {
 
 func fieldCategory(f detect.Field) Category {
 	switch {
+	case f.Cause == detect.CauseContested:
+		return Contested
 	case !f.Git.Set:
 		return FieldAdded
 	case !f.Live.Set:
@@ -125,14 +125,35 @@ func (a *Assessor) risk(class string, category Category, in Input) detect.Risk {
 	if isField := len(in.Field.Path) > 0; isField && !in.Field.Drift {
 		return detect.Low
 	}
-	level := a.classes[class].risk[category]
+	level := a.level(class, category)
 	if up := a.escalate(class, category, in); up.level != 0 {
 		level = up.level
 		if up.everyTier {
 			return level
 		}
 	}
-	return forTier(level, category, in.Tier)
+	risk := forTier(level, category, in.Tier)
+	if class == switchClass && in.Field.Live.Set {
+		return max(risk, detect.High) // in every tier: what it hides may weigh anything
+	}
+	return risk
+}
+
+// level is the class's level. A field that two writers fight over has that of a changed one, and one more: it comes
+// back each time that it is corrected.
+func (a *Assessor) level(class string, category Category) detect.Risk {
+	if category == Contested {
+		return a.classes[class].risk[ValueChanged].Raise(1)
+	}
+	return a.classes[class].risk[category]
+}
+
+// suspends names the fields of engines' objects that turn correction off.
+func suspends(path gitops.Path) bool {
+	return slices.Contains([]string{
+		"spec.suspend", "spec.driftDetection", "spec.driftDetection.mode", "spec.syncPolicy", "spec.syncPolicy.automated",
+		"spec.syncPolicy.automated.selfHeal", "spec.syncPolicy.automated.enabled", "spec.syncWindows",
+	}, path.String())
 }
 
 // forTier moves a level: two down in dev, one down in staging, one up in regulated. A missing object

@@ -65,6 +65,7 @@ func TestFieldRisk(t *testing.T) {
 		was, is  any
 		tier     detect.Tier
 		harmless bool // the field is no drift
+		cause    detect.Cause
 		class    string
 		risk     detect.Risk
 	}{
@@ -96,6 +97,13 @@ func TestFieldRisk(t *testing.T) {
 		{name: "a label is low", live: pod(plain), path: "metadata.labels.team", is: "x", class: "metadata_only", risk: detect.Low},
 		{name: "a lost tracking label is high", live: pod(plain), path: `metadata.labels["kustomize.toolkit.fluxcd.io/name"]`, was: "shop", class: "tracking_mark", risk: detect.High},
 		{name: "a switch that stops correction is high", live: pod(plain), path: `metadata.annotations["kustomize.toolkit.fluxcd.io/reconcile"]`, is: "disabled", class: "correction_switch", risk: detect.High},
+		{name: "in dev it is high too", live: pod(plain), path: `metadata.annotations["kustomize.toolkit.fluxcd.io/reconcile"]`, is: "disabled", tier: detect.Dev, class: "correction_switch", risk: detect.High},
+		{name: "a hook that Git does not have is high", live: pod(plain), path: `metadata.annotations["argocd.argoproj.io/hook"]`, is: "PreSync", tier: detect.Staging, class: "correction_switch", risk: detect.High},
+		{name: "a fight over a limit is one above a changed one", live: pod(plain), path: app + ".resources.limits.memory", was: "1Gi", is: "2Gi", cause: detect.CauseContested, class: "resources", risk: detect.Medium},
+		{name: "a fight over an image is critical", live: pod(plain), path: app + ".image", was: "r.example.com/a:1", is: "r.example.com/a:2", cause: detect.CauseContested, class: "workload_image", risk: detect.Critical},
+		{name: "a fight that Git wins at the moment weighs the same", live: pod(plain), path: app + ".image", was: "r.example.com/a:1", is: "r.example.com/a:1", cause: detect.CauseContested, class: "workload_image", risk: detect.Critical},
+		{name: "a suspended Kustomization is high", live: "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: k, namespace: flux-system}}", path: "spec.suspend", is: true, class: "gitops_engine", risk: detect.High},
+		{name: "one that Git says is not suspended is critical", live: "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: k, namespace: flux-system}}", path: "spec.suspend", was: false, is: true, class: "gitops_engine", risk: detect.Critical},
 		{name: "in a regulated tier it is critical too", live: pod(plain), path: `metadata.annotations["kustomize.toolkit.fluxcd.io/reconcile"]`, is: "disabled", tier: detect.Regulated, class: "correction_switch", risk: detect.Critical},
 		{name: "what is no drift is low", live: pod(plain), path: app + ".image", was: "a", is: "mirror/a", harmless: true, class: "workload_image", risk: detect.Low},
 
@@ -138,7 +146,7 @@ func TestFieldRisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			field := detect.Field{Path: path, Drift: !c.harmless, Differs: true}
+			field := detect.Field{Path: path, Drift: !c.harmless, Differs: true, Cause: c.cause}
 			if c.was != nil {
 				field.Git = gitops.Present(c.was)
 			}

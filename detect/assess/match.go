@@ -10,6 +10,9 @@ import (
 // switchClass is the class of marks that turn an engine's correction off.
 const switchClass = "correction_switch"
 
+// engineClass is the class of the engines' own objects.
+const engineClass = "gitops_engine"
+
 // fallbackClass holds what no row matches.
 const fallbackClass = "custom_resource"
 

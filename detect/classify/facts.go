@@ -9,6 +9,7 @@ package classify
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/detect"
@@ -99,6 +100,9 @@ func (f *Facts) field(about *about, diff detect.Difference) detect.Field {
 			out.Cause, out.Drift, out.Writer, out.Reason = v.cause, v.drift, v.writer, v.reason
 			break
 		}
+	}
+	if why, off := about.correctionOff(); off && out.Drift && !strings.Contains(out.Reason, why) {
+		out.Reason += " " + why
 	}
 	return about.applyIgnore(out, diff)
 }

@@ -142,8 +142,13 @@ func (i *immutable) compile() (err error) {
 // Switch is a mark on a live object that turns off its correction by an engine.
 type Switch struct {
 	Key string `json:"key"`
-	// Values turn it on; upper and lower case are the same. A * matches any value.
+	// Engine is the engine that honours it; to any other it is a mark like others.
+	Engine gitops.Engine `json:"engine"`
+	// Stops: the engine corrects nothing of the object. Else the mark takes something less away.
+	Stops bool `json:"stops,omitempty"`
+	// Values turn it on, but for those of Except; upper and lower case are the same. A * matches any value.
 	Values []string `json:"values"`
+	Except []string `json:"except,omitempty"`
 	// Labels: the engine honours it as a label too.
 	Labels bool     `json:"labels,omitempty"`
 	What   string   `json:"what"`
@@ -229,6 +234,9 @@ func (r *Rules) add(data []byte) error {
 		}
 	}
 	for _, sw := range file.Switches {
+		if sw.Engine != gitops.Flux && sw.Engine != gitops.ArgoCD {
+			return fmt.Errorf("switch %s: engine %q: want flux or argocd", sw.Key, sw.Engine)
+		}
 		r.switches[sw.Key] = sw
 	}
 	r.immutable = append(r.immutable, file.Immutable...)

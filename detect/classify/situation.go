@@ -23,6 +23,16 @@ type about struct {
 	olderKnown  bool
 	lastApplied map[string]any
 	lastKnown   bool
+	off         *string
+}
+
+// correctionOff is Facts.CorrectionOff, asked once an object.
+func (a *about) correctionOff() (string, bool) {
+	if a.off == nil {
+		why, _ := a.facts.CorrectionOff(a.Subject)
+		a.off = &why
+	}
+	return *a.off, *a.off != ""
 }
 
 func (f *Facts) about(s Subject) *about {

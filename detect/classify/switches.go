@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/detect"
@@ -47,6 +48,7 @@ type optOut struct {
 	git    gitops.Value
 	value  string
 	what   string
+	stops  bool
 	owners []detect.Writer
 }
 
@@ -57,7 +59,7 @@ func (f *Facts) optOuts(s Subject) []optOut {
 		marks, _ := metadata[set].(map[string]any)
 		for key, raw := range marks {
 			value, _ := raw.(string)
-			sw, ok := f.switchFor(key, value, set == "labels")
+			sw, ok := f.switchFor(s.App.Engine, key, value, set == "labels")
 			if !ok {
 				continue
 			}
@@ -69,24 +71,21 @@ func (f *Facts) optOuts(s Subject) []optOut {
 			if git.V == value || ownedBy(*s.Live, []kinds{{Group: "flagger.app", Kinds: []string{"Canary"}}}) {
 				continue
 			}
-			out = append(out, optOut{path, git, value, sw.What, markOwners(*s.Live, set, key)})
+			out = append(out, optOut{path, git, value, sw.What, sw.Stops, markOwners(*s.Live, set, key)})
 		}
 	}
 	sortOptOuts(out)
 	return out
 }
 
-func (f *Facts) switchFor(key, value string, label bool) (Switch, bool) {
+// switchFor finds the switch that a mark is for an engine.
+func (f *Facts) switchFor(engine gitops.Engine, key, value string, label bool) (Switch, bool) {
 	sw, ok := f.Rules.switches[key]
-	if !ok || label && !sw.Labels {
+	if !ok || label && !sw.Labels || sw.Engine != engine {
 		return Switch{}, false
 	}
-	for _, want := range sw.Values {
-		if gitops.Glob(strings.ToLower(want), strings.ToLower(value)) {
-			return sw, true
-		}
-	}
-	return Switch{}, false
+	is := func(want string) bool { return gitops.Glob(strings.ToLower(want), strings.ToLower(value)) }
+	return sw, slices.ContainsFunc(sw.Values, is) && !slices.ContainsFunc(sw.Except, is)
 }
 
 // lostTracking finds a tracking label that the engine sets on every object it applies and that this one
@@ -131,31 +130,45 @@ func (f *Facts) inventoried(s Subject) bool {
 	return false
 }
 
+// CorrectionOff says why the engine corrects nothing of an object that lives as Git does not declare it: a mark on the
+// live object, or Git's own. Ok is false where no mark stops it.
+func (f *Facts) CorrectionOff(s Subject) (why string, ok bool) {
+	if s.Live == nil || s.Declared == nil {
+		return "", false
+	}
+	if why, ok = f.liveSwitch(s); ok {
+		return why, true
+	}
+	return f.declaredSwitch(s)
+}
+
 // liveSwitch and declaredSwitch name the opt-out that explains why the engine did not correct the object.
-func (s *situation) liveSwitch() (string, bool) {
-	for _, found := range s.facts.optOuts(s.Subject) {
-		return found.what + " It stands on the live object and not in Git.", true
+func (f *Facts) liveSwitch(s Subject) (string, bool) {
+	for _, found := range f.optOuts(s) {
+		if found.stops {
+			return found.what + " It stands on the live object and not in Git.", true
+		}
 	}
 	return "", false
 }
 
 func (s *situation) switchWriter() *detect.Writer {
 	for _, found := range s.facts.optOuts(s.Subject) {
-		if len(found.owners) > 0 {
+		if found.stops && len(found.owners) > 0 {
 			return &found.owners[0]
 		}
 	}
 	return unresolved()
 }
 
-func (s *situation) declaredSwitch() (string, bool) {
+func (f *Facts) declaredSwitch(s Subject) (string, bool) {
 	for _, set := range []map[string]string{s.Declared.Annotations(), s.Declared.Labels()} {
 		for _, key := range sortedKeys(set) {
 			value := set[key]
-			if strings.EqualFold(key, createOnceKey) && strings.EqualFold(value, "IfNotPresent") {
+			if s.App.Engine == gitops.Flux && key == createOnceKey && strings.EqualFold(value, "IfNotPresent") {
 				return "Git asks to create it once and leave it alone (" + key + ": " + value + ").", true
 			}
-			if sw, ok := s.facts.switchFor(key, value, false); ok {
+			if sw, ok := f.switchFor(s.App.Engine, key, value, false); ok && sw.Stops {
 				return "Git itself turns the correction off: " + sw.What, true
 			}
 		}

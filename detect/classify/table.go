@@ -165,13 +165,10 @@ func reordered(*situation) verdict {
 }
 
 func goneField(s *situation) verdict {
-	if why, ok := s.declaredSwitch(); ok && s.equalsOlder() {
+	if why, ok := s.facts.declaredSwitch(s.Subject); ok && s.equalsOlder() {
 		return verdict{detect.CausePending, false, nil, "An earlier revision did not declare it, and the engine did not add it: " + why}
 	}
 	reason := "Git declares it and it was removed from the live object. A removal leaves no trace in managedFields."
-	if sw, ok := s.liveSwitch(); ok {
-		reason += " " + sw
-	}
 	return verdict{detect.CauseManual, true, unresolved(), reason}
 }
 
@@ -182,10 +179,10 @@ func notCorrected(s *situation) verdict {
 	if s.App.Engine == gitops.None {
 		return verdict{detect.CausePending, false, nil, "Git is ahead: live holds what an earlier revision declared, and nothing but the pipeline wrote it."}
 	}
-	if why, ok := s.declaredSwitch(); ok {
+	if why, ok := s.facts.declaredSwitch(s.Subject); ok {
 		return verdict{detect.CausePending, false, nil, what + why}
 	}
-	if why, ok := s.liveSwitch(); ok {
+	if why, ok := s.facts.liveSwitch(s.Subject); ok {
 		writer := s.switchWriter()
 		return verdict{detect.CauseManual, true, writer, what + why}
 	}
