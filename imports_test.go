@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"gitops/codify", "gitops/engines"},
 	{"detect"},
 	{"detect/compare", "detect/assess", "detect/live", "detect/audit"},
-	{"detect/classify", "detect/policy"},
+	{"detect/classify", "detect/policy", "detect/audit/webhook"},
 	{"detect/scan"},
 	{"templates"},
 	{"bot"},

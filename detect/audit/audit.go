@@ -100,8 +100,19 @@ func (l *Log) Cover(t time.Time) {
 	}
 }
 
-// Lose says that events of a span of time are missing: what it may hide is unresolved.
-func (l *Log) Lose(w Window) { l.lost = append(l.lost, w) }
+// Lose says that events of a span of time are missing: what it may hide is unresolved. Spans that meet become one.
+func (l *Log) Lose(w Window) {
+	if last := len(l.lost) - 1; last >= 0 && !w.From.After(l.lost[last].To.Add(slack)) && !w.To.Before(l.lost[last].From.Add(-slack)) {
+		if at := &l.lost[last]; w.From.Before(at.From) {
+			at.From = w.From
+		}
+		if at := &l.lost[last]; w.To.After(at.To) {
+			at.To = w.To
+		}
+		return
+	}
+	l.lost = append(l.lost, w)
+}
 
 // Merge adds what another log of the same cluster holds.
 func (l *Log) Merge(o *Log) {
@@ -113,7 +124,9 @@ func (l *Log) Merge(o *Log) {
 	for k, events := range o.events {
 		l.events[k] = append(l.events[k], events...)
 	}
-	l.lost = append(l.lost, o.lost...)
+	for _, w := range o.lost {
+		l.Lose(w)
+	}
 	maps.Copy(l.resources, o.resources)
 }
 

@@ -38,8 +38,6 @@ type envelope struct {
 	// https://learn.microsoft.com/azure/aks/monitor-aks-reference
 	Properties json.RawMessage `json:"properties"`
 	LogS       json.RawMessage `json:"log_s"`
-	// Type is the table of a row: https://learn.microsoft.com/azure/azure-monitor/reference/tables/aksaudit
-	Type json.RawMessage `json:"type"`
 	// ProtoPayload is Google's form of an audit event, with the LogEntry's own time and id.
 	ProtoPayload json.RawMessage `json:"protoPayload"`
 	Timestamp    json.RawMessage `json:"timestamp"`
@@ -284,12 +282,13 @@ func (l *Log) value(place string, data []byte, depth int) {
 
 // record reads a record that is an event itself, and gives what else it holds.
 func (l *Log) record(place string, r *record) []json.RawMessage {
-	table := string(unquoted(r.Type))
 	switch {
 	case len(r.ProtoPayload) > 0:
 		l.google(place, r)
 		return nil
-	case r.Kind == "Event" && strings.HasPrefix(r.APIVersion, "audit.k8s.io/"), table == "AKSAudit", table == "AKSAuditAdmin":
+	case r.Kind == "Event" && strings.HasPrefix(r.APIVersion, "audit.k8s.io/"), r.Kind == "" && r.Stage != "" && r.AuditID != "":
+		// Those in an EventList, and rows of AKSAudit, do not name their kind:
+		// https://learn.microsoft.com/azure/azure-monitor/reference/tables/aksaudit
 		l.event(place, r.event)
 		return nil
 	}

@@ -140,23 +140,54 @@ func (h *History) Object(presence detect.Presence) (w *detect.Writer, ok bool) {
 	if h == nil {
 		return nil, false
 	}
+	if presence == detect.LiveOnly {
+		return h.creator()
+	}
+	return h.remover()
+}
+
+func (h *History) creator() (*detect.Writer, bool) {
 	for _, w := range slices.Backward(h.writes) {
-		switch {
-		case w.lost:
+		if w.lost {
 			return nil, false // it may have come and gone since
-		case presence == detect.LiveOnly:
-			if w.creates && (h.created.IsZero() || w.Time.Sub(h.created) <= admissionTime) {
-				return writer(w, detect.ByAudit), true
-			}
-		case w.creates:
-			return nil, false // it is not live: a deletion is missing
-		case w.Verb == "deletecollection" && w.selective && len(w.response) == 0:
-			return writer(w, detect.ByAuditMetadata), true
-		case w.Verb == "delete" || w.Verb == "deletecollection":
+		}
+		if w.creates && (h.created.IsZero() || w.Time.Sub(h.created) <= admissionTime) {
 			return writer(w, detect.ByAudit), true
 		}
 	}
 	return nil, false
+}
+
+// remover: after the last creation a deletion by name that was carried out is proof; else one of the whole collection;
+// else those of a part of it, which may not have been this object's, where they are one user's.
+func (h *History) remover() (*detect.Writer, bool) {
+	var named, swept, maybe []write
+	for _, w := range h.writes {
+		switch {
+		case w.lost, w.creates: // it may have come and gone since, or come back
+			named, swept, maybe = nil, nil, nil
+		case w.Verb == "delete":
+			named = append(named, w)
+		case w.Verb == "deletecollection" && w.selective && len(w.response) == 0:
+			maybe = append(maybe, w)
+		case w.Verb == "deletecollection":
+			swept = append(swept, w)
+		}
+	}
+	switch {
+	case len(named) > 0:
+		return writer(named[0], detect.ByAudit), true
+	case len(swept) > 0:
+		return writer(swept[0], detect.ByAudit), true
+	case len(maybe) > 0 && ofOne(maybe):
+		return writer(maybe[0], detect.ByAuditMetadata), true
+	}
+	return nil, false
+}
+
+// ofOne says whether all writes are one user's.
+func ofOne(writes []write) bool {
+	return !slices.ContainsFunc(writes, func(w write) bool { return w.User != writes[0].User || w.As != writes[0].As })
 }
 
 // admissionTime is the longest that a request may take after its object got its creation time: two rounds of

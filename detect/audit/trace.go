@@ -153,16 +153,12 @@ func (h *History) onlySuspect(t trace, m entry) (write, bool) {
 		}
 		return !m.confirms(w)
 	})
-	if len(suspects) == 0 || t.lost || len(t.claims) > 0 {
+	if len(suspects) == 0 || t.lost || len(t.claims) > 0 || !ofOne(suspects) {
 		return write{}, false
 	}
-	first := suspects[0]
 	bodies := !slices.ContainsFunc(suspects, func(w write) bool { return w.request == nil })
 	if m.Time.IsZero() && !bodies && from.Before(h.log.First.Add(-slack)) {
 		return write{}, false // it may have happened before the log begins
-	}
-	if slices.ContainsFunc(suspects, func(w write) bool { return w.User != first.User || w.As != first.As }) {
-		return write{}, false
 	}
 	return suspects[len(suspects)-1], true
 }

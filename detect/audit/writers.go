@@ -16,6 +16,19 @@ type Flip struct {
 	Value gitops.Value
 }
 
+// Writes counts the object's writes from since on.
+func (h *History) Writes(since time.Time) int {
+	n := 0
+	if h != nil {
+		for _, w := range h.writes {
+			if !w.lost && !w.Time.Before(since) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Writers gives the sequence of distinct writers of a field of a live object from since on, oldest first: several
 // writes in a row by one user are one Flip, the first of them. Only writes whose event holds the change count, so
 // the answer is a lower bound; [a b a b] is two writers and three flips. A nil Log gives none.
