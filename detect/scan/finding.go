@@ -65,6 +65,9 @@ func fingerprint(f detect.Finding) string {
 		}
 		git, _ := json.Marshal(field.Git)
 		live, _ := json.Marshal(field.Live)
+		if field.Cause == detect.CauseContested {
+			live = nil // it changes all the time
+		}
 		part := []string{field.Path.String(), string(git), string(live), string(field.Cause)}
 		if field.Masked && field.Writer != nil {
 			part = append(part, field.Writer.Time.UTC().String())

@@ -110,6 +110,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	unstable(m, declared.Object, fields)
 	j.attribute(m, fields, live)
+	fields = j.contested(m, declared.Object, live, fields)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
 	}
