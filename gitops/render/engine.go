@@ -47,7 +47,7 @@ func prepare(w *walker, root string, how gitops.Render) (string, error) {
 		if err := yaml.Unmarshal(data, &k); err != nil {
 			return "", fmt.Errorf("%s: invalid kustomization: %w", file, err)
 		}
-		if len(k.Resources) == 0 {
+		if len(k.Resources) == 0 && add.Generate {
 			// Flux does this so that a kustomization that only gets additions counts as not empty.
 			k.BuildMetadata = []string{types.OriginAnnotations}
 		}
@@ -77,7 +77,8 @@ func prepare(w *walker, root string, how gitops.Render) (string, error) {
 // additions says whether the engine's object changes the kustomization.
 func additions(k gitops.Kustomize) bool {
 	return k.NamePrefix != "" || k.NameSuffix != "" || k.TargetNamespace != "" || len(k.Components) > 0 ||
-		len(k.Patches) > 0 || len(k.Images) > 0 || len(k.BuildMetadata) > 0
+		len(k.Patches) > 0 || len(k.Images) > 0 || len(k.BuildMetadata) > 0 ||
+		len(k.Replicas) > 0 || k.Labels != nil || k.Annotations != nil
 }
 
 // merge writes the engine's additions into the root's kustomization: single values replace, lists are
@@ -105,19 +106,23 @@ func merge(w *walker, dir string, k *types.Kustomization, add gitops.Kustomize) 
 	}
 	for _, image := range add.Images {
 		w.engine.Images = append(w.engine.Images, kustomizeImage(image))
-		k.Images = withImage(k.Images, kustomizeImage(image))
+		if add.Generate {
+			k.Images = withImage(k.Images, kustomizeImage(image))
+		} else {
+			k.Images = setImage(k.Images, kustomizeImage(image))
+		}
 	}
 	if len(add.BuildMetadata) > 0 {
 		k.BuildMetadata = add.BuildMetadata
 	}
-	return nil
+	return edit(w, k, add)
 }
 
 func kustomizeImage(i gitops.Image) types.Image {
 	return types.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest}
 }
 
-// withImage merges an override into those that are there: an entry of the same name keeps what the new
+// withImage merges an override into those that are there, as Flux does: an entry of the same name keeps what the new
 // one leaves open, while tag and digest, which both pick the version, go together.
 func withImage(images []types.Image, image types.Image) []types.Image {
 	at := slices.IndexFunc(images, func(i types.Image) bool { return i.Name == image.Name })
