@@ -20,6 +20,7 @@ import (
 	"holdfast/gitops"
 	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
+	"holdfast/gitops/render/cache"
 	"holdfast/gitops/typed"
 	"holdfast/templates"
 )
@@ -97,6 +98,7 @@ func (x *session) scanInput() (scan.Input, error) {
 		},
 		Bound:    x.bound,
 		Limits:   x.config.Limits.Render.Limits(),
+		Renders:  cache.New(cache.DefaultBytes),
 		Progress: x.progress,
 	}
 	if len(in.Standards) == 0 {
@@ -287,7 +289,7 @@ func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, 
 
 // render renders an Application from a tree, for proposals.
 func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
-	return render.Application(ctx, tree, app, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
+	return x.input.Renders.Render(ctx, tree, app, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
 }
 
 // fleet gives the Applications that may read a repository's tree: those that were scanned, then those that

@@ -15,6 +15,7 @@ import (
 	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/render"
+	"holdfast/gitops/render/cache"
 	"holdfast/gitops/typed"
 )
 
@@ -78,6 +79,8 @@ type Input struct {
 	Standards []string
 	// Limits bound each render; zero takes the defaults.
 	Limits render.Limits
+	// Renders, when set, keeps renders for further use, and knows those of earlier scans.
+	Renders *cache.Renders
 	// All lists also values that differ in spelling only, and defaulted fields.
 	All bool
 	Now time.Time

@@ -15,6 +15,7 @@ import (
 	"holdfast/gitops"
 	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
+	"holdfast/gitops/render/cache"
 )
 
 // historyDepth is how many older revisions of what an Application reads are looked at for the origin of a
@@ -26,6 +27,7 @@ type member struct {
 	app      gitops.Application
 	tier     detect.Tier
 	repo     Repository
+	renders  *cache.Renders
 	result   *render.Result
 	declared []gitops.Declared
 	// head is the render of the source's newest commit, when the engine has not applied it yet.
@@ -101,7 +103,7 @@ func (s *sources) repository(ctx context.Context, url string) (Repository, error
 // Problems are those of the engine's object: some keep it from being compared with this cluster, the others
 // limit the verdict.
 func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool), problems []gitops.EngineProblem) *member {
-	m := &member{app: app, tier: target.Tier}
+	m := &member{app: app, tier: target.Tier, renders: s.in.Renders}
 	if i := slices.IndexFunc(problems, func(p gitops.EngineProblem) bool { return p.Blocks }); i >= 0 {
 		m.reason = problems[i].Message
 		return m
@@ -291,6 +293,9 @@ func renderAt(ctx context.Context, m *member, commit string, env render.Env) (*r
 	tree, err := m.repo.Tree(commit)
 	if err != nil {
 		return nil, err
+	}
+	if m.renders != nil {
+		return m.renders.Render(ctx, tree, m.app, env)
 	}
 	return render.Application(ctx, tree, m.app, env)
 }

@@ -60,6 +60,8 @@ func TestWhatFindsARenderAgain(t *testing.T) {
 		{"a file that it reads went", plain, tree.With([]gitops.Edit{{Path: "plain/d.yaml", Remove: true}}), render.Env{}, nil, false},
 		{"a manifest came to a plain folder", plain, edited(tree, "plain/e.yaml", configMap("e", "2")), render.Env{}, nil, false},
 		{"the engine says something else", overlay, tree, render.Env{}, func(a *gitops.Application) { a.Render.Namespace = "x" }, false},
+		{"another engine", overlay, tree, render.Env{}, func(a *gitops.Application) { a.Engine = gitops.ArgoCD }, false},
+		{"another version of the cluster", overlay, tree, render.Env{KubeVersion: "v1.31.2"}, nil, false},
 		{"a cluster told a kind's scope", overlay, tree, render.Env{Namespaced: namespaced}, nil, false},
 		{"other limits", overlay, tree, render.Env{Limits: render.Limits{Objects: 7}}, nil, false},
 	}
