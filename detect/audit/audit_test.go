@@ -40,8 +40,8 @@ func web() gitops.ObjectID {
 	return gitops.ObjectID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 }
 
-// flux is an Application as Flux applies it.
-func flux() gitops.Application {
+// application is an Application as Flux applies it.
+func application() gitops.Application {
 	return gitops.Application{Engine: gitops.Flux, Managers: []gitops.Manager{{Name: "kustomize-controller", Operation: "Apply"}}}
 }
 
@@ -102,7 +102,7 @@ func TestField(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log.Of(web(), flux(), &gitops.Object{ID: web()}).Field(c.field)
+			log.Of(web(), application(), &gitops.Object{ID: web()}).Field(c.field)
 			var got detect.Writer
 			if c.field.Writer != nil {
 				got = *c.field.Writer
@@ -161,7 +161,7 @@ func TestARemovalByIndexIsNobodysWhereTwoUsersMadeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	field := &detect.Field{Path: path, Git: gitops.Present(map[string]any{}), Drift: true}
-	log.Of(web(), flux(), &gitops.Object{ID: web()}).Field(field)
+	log.Of(web(), application(), &gitops.Object{ID: web()}).Field(field)
 	if field.Writer != nil {
 		t.Errorf("got %+v", field.Writer)
 	}

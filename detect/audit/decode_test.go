@@ -87,7 +87,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 		Path: gitops.Path{gitops.Field("data"), gitops.Field("name")}, Git: gitops.Present(masked), Live: gitops.Present(masked), Masked: true, Drift: true,
 		Writer: &detect.Writer{Manager: "kubectl-edit", Operation: "Update", Confidence: detect.ByManager},
 	}
-	if !read.Of(id, flux(), &gitops.Object{ID: id}).Field(field) || field.Writer.User != "alice@example.test" || field.Writer.Confidence != detect.ByAudit {
+	if !read.Of(id, application(), &gitops.Object{ID: id}).Field(field) || field.Writer.User != "alice@example.test" || field.Writer.Confidence != detect.ByAudit {
 		t.Errorf("writer of the key: %+v", field.Writer)
 	}
 }
@@ -107,7 +107,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		live := gitops.Object{ID: web(), Content: map[string]any{"spec": map[string]any{"replicas": int64(6)}}}
-		history := log.Of(web(), flux(), &live)
+		history := log.Of(web(), application(), &live)
 		history.Field(replicas("kubectl-set", ""))
 		history.Field(replicas("", ""))
 		history.Writers(replicasPath(), log.First)

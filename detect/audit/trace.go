@@ -106,6 +106,8 @@ func (h *History) step(t trace, w write, e effect, before, now, want state) trac
 		}
 	case e.reach == touched && !e.known:
 		return trace{from: t.from, claims: []claim{c}}
+	case t.lost: // whoever wrote it before the events that are missing, this write asks for it after them
+		return trace{from: t.from, claims: []claim{c}}
 	default:
 		t.claims = append(t.claims, c)
 	}
