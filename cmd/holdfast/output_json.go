@@ -36,7 +36,9 @@ type applicationJSON struct {
 	State     detect.State `json:"state"`
 	Reason    string       `json:"reason,omitempty"`
 	Suspended bool         `json:"suspended,omitempty"`
-	Objects   int          `json:"objects"`
+	// Conditions say what keeps the engine from applying or correcting it.
+	Conditions []detect.Condition `json:"conditions,omitempty"`
+	Objects    int                `json:"objects"`
 }
 
 type sourceJSON struct {
@@ -84,7 +86,7 @@ func writeScanJSON(w io.Writer, s detect.Scan) error {
 		doc.Applications = append(doc.Applications, applicationJSON{
 			Cluster: app.Cluster, Name: app.Name, Namespace: app.Namespace, Engine: string(app.Engine), Kind: app.Kind,
 			Source: sourceJSON{app.Source.Repo, app.Source.Path, app.Source.Applied},
-			State:  a.State, Reason: a.Reason, Suspended: app.Suspended, Objects: len(a.Declared),
+			State:  a.State, Reason: a.Reason, Suspended: app.Suspended, Conditions: a.Conditions, Objects: len(a.Declared),
 		})
 	}
 	doc.Findings = append(doc.Findings, s.Findings...)

@@ -140,6 +140,9 @@ func sarifOutcome(s detect.Scan) sarifInvocation {
 		} else if a.Reason != "" {
 			add("note", fmt.Sprintf("%s: %s", a.Application.ID(), a.Reason))
 		}
+		for _, c := range a.Conditions {
+			add("warning", conditionText(a.Application, c))
+		}
 	}
 	for _, u := range s.Unknown {
 		level := "error"

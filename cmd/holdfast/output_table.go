@@ -21,6 +21,8 @@ const (
 	maxValue  = 28
 	maxObject = 100
 	maxWriter = 48
+
+	maxCondition = 300
 )
 
 // table prints a scan for a person: drift first, worst first, then what could not be judged, then a summary.
@@ -104,12 +106,48 @@ func (t table) applications(s detect.Scan) {
 		switch {
 		case a.State == detect.Unknown:
 			fmt.Fprintf(t.w, "%s %s could not be assessed: %s\n", t.paint(detect.High, "unknown"), name, oneLine(a.Reason))
-		case a.Application.Suspended:
-			fmt.Fprintf(t.w, "%s %s is suspended: %s does not correct it\n", t.paint(detect.Medium, "suspended"), name, a.Application.Engine)
 		case a.Reason != "":
 			fmt.Fprintf(t.w, "note %s: %s\n", name, oneLine(a.Reason))
 		}
+		for _, c := range a.Conditions {
+			if strings.Contains(a.Reason, strings.Join(strings.Fields(c.Message), " ")) {
+				c.Message = "" // it was said a line above
+			}
+			text := conditionText(a.Application, c)
+			fmt.Fprintln(t.w, t.paint(detect.Medium, string(c.Type))+strings.TrimPrefix(text, string(c.Type)))
+		}
 	}
+}
+
+// conditionText says what keeps an engine from correcting an Application, since when, and who asked for it:
+// suspended north/flux-system/shop since 2026-03-01 02:00 UTC (spec.suspend, by alice through kubectl): flux does not
+// correct it.
+func conditionText(app gitops.Application, c detect.Condition) string {
+	text := string(c.Type) + " " + app.ID()
+	if !c.Since.IsZero() {
+		text += " since " + c.Since.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	detail := oneLine(clip(c.Message, maxCondition))
+	switch c.Type {
+	case detect.Suspended, detect.SwitchedOff:
+		if w := c.Writer; w != nil {
+			detail += ", by " + w.Name()
+			if w.User != "" && w.Manager != "" {
+				detail += " through " + w.Manager
+			}
+		}
+		if detail = strings.TrimPrefix(detail, ", "); detail != "" {
+			text += " (" + detail + ")"
+		}
+		if c.Type == detect.Suspended {
+			text += ": " + string(app.Engine) + " does not correct it"
+		}
+	default:
+		if detail != "" {
+			text += ": " + detail
+		}
+	}
+	return templates.Printable(text)
 }
 
 // unknown lists what could not be judged, alike reasons together.

@@ -3,9 +3,36 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"holdfast/detect"
 	"holdfast/gitops"
 )
+
+func TestWhatKeepsAnEngineFromCorrectingIsTold(t *testing.T) {
+	night := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	app := detect.AssessedApplication{
+		Application: gitops.Application{Cluster: "north", Namespace: "flux-system", Name: "shop", Engine: gitops.Flux},
+		State:       detect.Rendered, Reason: "its last apply failed: dry run failed",
+		Conditions: []detect.Condition{
+			{Type: detect.Suspended, Since: night, Message: "spec.suspend", Writer: &detect.Writer{Manager: "kubectl-patch", User: "alice"}},
+			{Type: detect.SwitchedOff, Message: "deny sync window"},
+			{Type: detect.Failing, Since: night, Message: "dry run  failed"},
+			{Type: detect.Stale, Message: "not reconciled for 3h, interval 10m"},
+		},
+	}
+	var out strings.Builder
+	table{w: &out}.applications(detect.Scan{Applications: []detect.AssessedApplication{app}})
+	want := `note north/flux-system/shop: its last apply failed: dry run failed
+suspended north/flux-system/shop since 2026-03-01 02:00 UTC (spec.suspend, by alice through kubectl-patch): flux does not correct it
+switched-off north/flux-system/shop (deny sync window)
+failing north/flux-system/shop since 2026-03-01 02:00 UTC
+stale north/flux-system/shop: not reconciled for 3h, interval 10m
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
 
 func TestValuesShowWhereTheyDiffer(t *testing.T) {
 	long := strings.Repeat("key = value\n", 20)

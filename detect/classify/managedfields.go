@@ -67,11 +67,19 @@ func managedEntries(live gitops.Object) []entry {
 
 // markOwners gives who owns a label or annotation of the live object, latest first.
 func markOwners(live gitops.Object, set, key string) []detect.Writer {
+	return Owners(live, gitops.Path{gitops.Field("metadata"), gitops.Field(set), gitops.Field(key)})
+}
+
+// Owners gives who owns the value at a path of field names of a live object, latest first, as managedFields have it.
+func Owners(live gitops.Object, path gitops.Path) []detect.Writer {
 	var out []detect.Writer
 	for _, e := range managedEntries(live) {
-		metadata, _ := e.fields["f:metadata"].(map[string]any)
-		marks, _ := metadata["f:"+set].(map[string]any)
-		if _, ok := marks["f:"+key]; ok {
+		fields, owns := e.fields, true
+		for _, step := range path {
+			next, ok := fields["f:"+step.Field].(map[string]any)
+			fields, owns = next, owns && ok
+		}
+		if owns {
 			out = append(out, e.Writer)
 		}
 	}

@@ -130,6 +130,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		}
 		out.Applications = append(out.Applications, detect.AssessedApplication{
 			Application: members[i].app, State: members[i].state(), Reason: members[i].reason, Declared: members[i].declared,
+			Conditions: conditionsOf(members[i].app, own, in),
 		})
 		out.Findings = append(out.Findings, r.Findings...)
 		out.Unknown = append(out.Unknown, r.Unknown...)
