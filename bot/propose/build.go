@@ -18,6 +18,7 @@ func Build(ctx context.Context, in Input) ([]bot.Proposal, []Skipped, error) {
 	var out []bot.Proposal
 	var skipped []Skipped
 	plans := map[string]plan{} // by finding
+	fleets := fleets{in.Fleet, map[string][]gitops.Application{}}
 	for _, assessed := range in.Scan.Applications {
 		drifts := driftsOf(in, assessed.Application)
 		if len(drifts) == 0 {
@@ -27,7 +28,7 @@ func Build(ctx context.Context, in Input) ([]bot.Proposal, []Skipped, error) {
 		if err != nil {
 			source = Source{Repo: assessed.Application.Source.Repo, Reason: err.Error()}
 		}
-		group := group{in: in, app: assessed.Application, source: source, drifts: drifts}
+		group := group{in: in, fleets: fleets, app: assessed.Application, source: source, drifts: drifts}
 		proposals, missed, err := group.pullRequests(ctx, plans)
 		if err != nil {
 			return nil, nil, fmt.Errorf("application %s: %w", assessed.Application.ID(), err)
@@ -50,6 +51,20 @@ func Build(ctx context.Context, in Input) ([]bot.Proposal, []Skipped, error) {
 		return strings.Compare(a.Title, b.Title)
 	})
 	return out, skipped, nil
+}
+
+// fleets are the Applications that may read a source's tree, listed once for each revision.
+type fleets struct {
+	list  func(tree gitops.Tree, repo string) []gitops.Application
+	known map[string][]gitops.Application
+}
+
+func (f fleets) of(s Source) []gitops.Application {
+	key := s.Repo + " " + s.BaseCommit
+	if _, listed := f.known[key]; !listed {
+		f.known[key] = f.list(s.Tree, s.Repo)
+	}
+	return f.known[key]
 }
 
 // driftsOf gives the drifting findings of one Application, with the override applied.
@@ -88,6 +103,7 @@ type plan struct {
 // group is the drift of one Application.
 type group struct {
 	in     Input
+	fleets fleets
 	app    gitops.Application
 	source Source
 	drifts []detect.Finding
@@ -197,7 +213,7 @@ func (g group) skip(findings []detect.Finding, plans map[string]plan, kind, reas
 func (g group) request(ctx context.Context, wanted []detect.Finding) (codify.Request, []Skipped, error) {
 	var skipped []Skipped
 	request := codify.Request{
-		Tree: g.source.Tree, Fleet: g.in.Fleet(g.source.Tree, g.source.Repo), Render: g.in.Render, Schemas: g.in.Schemas,
+		Tree: g.source.Tree, Fleet: g.fleets.of(g.source), Render: g.in.Render, Schemas: g.in.Schemas, Timeout: g.in.Codifying,
 		AllowWide: true, AllowIncomplete: true, // one proof holds for all: only what policy grants to each of them
 	}
 	held, err := g.in.Policy(g.app, g.source.Tree)

@@ -36,6 +36,8 @@ type Input struct {
 	// Fleet gives every Application that may read a tree: those of clusters and those in the tree itself.
 	Fleet   func(tree gitops.Tree, repo string) []gitops.Application
 	Schemas *typed.Schemas
+	// Codifying bounds the search for edits of one Application; 0 is codify's own limit.
+	Codifying time.Duration
 	// Policy gives the policy that holds for an Application, read from the head of the base branch: what
 	// codify must not write, whatever the disposition.
 	Policy func(app gitops.Application, tree gitops.Tree) (*policy.Policy, error)

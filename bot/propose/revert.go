@@ -119,7 +119,7 @@ func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
 		edits = append(edits, f.Edit)
 	}
 	after := g.source.Tree.With(edits)
-	for _, app := range g.in.Fleet(g.source.Tree, g.source.Repo) {
+	for _, app := range g.fleets.of(g.source) {
 		before, err := g.in.Render(ctx, g.source.Tree, app)
 		if err != nil {
 			p.Proof.Complete = false

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"holdfast/bot"
@@ -75,7 +76,23 @@ func content(data []byte) *string {
 	return &text
 }
 
-// writePatch prints one patch of all pull requests for git apply.
+// fitsOnePatch refuses proposals that change several repositories: git apply works on one.
+func fitsOnePatch(proposals []bot.Proposal) error {
+	var urls []string
+	for _, p := range proposals {
+		if len(p.Files) > 0 && !slices.Contains(urls, p.Repo) {
+			urls = append(urls, p.Repo)
+		}
+	}
+	if len(urls) < 2 {
+		return nil
+	}
+	slices.Sort(urls)
+	return fmt.Errorf("the proposals change %d repositories, and a patch fits one: choose it with --repository URL, or findings with --finding ID; there are %s",
+		len(urls), strings.Join(urls, ", "))
+}
+
+// writePatch prints one patch of all pull requests for git apply. They are of one repository.
 func writePatch(w io.Writer, proposals []bot.Proposal) error {
 	for _, p := range proposals {
 		for _, f := range p.Files {

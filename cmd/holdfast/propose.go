@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ func newProposeCommand(s streams) *cobra.Command {
 	var dryRun bool
 	var disposition string
 	var findings []string
+	var repository string
 	outputs := []string{"markdown", "json", "yaml", "patch"}
 	cmd := &cobra.Command{
 		Use:   "propose",
@@ -33,6 +35,9 @@ Exit code 0: done. 1: done, and there is drift. 2: an error, or something that c
 		Example: `  # look first
   holdfast propose --dry-run
   holdfast propose --dry-run -o patch | git apply
+
+  # of several repositories, one
+  holdfast propose --dry-run -o patch --repository https://github.com/example/shop | git apply
 
   # keep what is live, whatever policy says
   holdfast propose --disposition codify --config holdfast.yaml`,
@@ -49,19 +54,20 @@ Exit code 0: done. 1: done, and there is drift. 2: an error, or something that c
 			if err != nil {
 				return err
 			}
-			return session.propose(cmd.Context(), override, findings, dryRun)
+			return session.propose(cmd.Context(), override, choice{findings, repository}, dryRun)
 		},
 	}
 	flags.register(cmd.Flags(), outputs)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the proposals, change nothing")
 	cmd.Flags().StringVar(&disposition, "disposition", "", "`codify|revert|issue`: instead of what policy says")
 	cmd.Flags().StringSliceVar(&findings, "finding", nil, "`ID` of a finding to answer, and no other; repeatable")
+	cmd.Flags().StringVar(&repository, "repository", "", "`URL` of the repository to propose for, as its engine has it, and no other")
 	return cmd
 }
 
 // propose scans, builds the proposals, and shows or publishes them. What signing and the forge need is
 // checked before anything is read, so that nothing is left half-done.
-func (x *session) propose(ctx context.Context, override detect.Disposition, findings []string, dryRun bool) error {
+func (x *session) propose(ctx context.Context, override detect.Disposition, chosen choice, dryRun bool) error {
 	var publisher *publisher
 	if !dryRun {
 		var err error
@@ -73,7 +79,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, find
 	if err != nil {
 		return err
 	}
-	if result, err = picked(result, findings); err != nil {
+	if result, err = chosen.of(result); err != nil {
 		return err
 	}
 	told := table{w: x.streams.err, now: x.input.Now}
@@ -88,18 +94,24 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, find
 	}
 	proposals, skipped, err := propose.Build(ctx, propose.Input{
 		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
-		Override: override, Picked: strings.Join(findings, " "), Now: x.input.Now,
+		Codifying: time.Duration(x.config.Limits.Codify.Timeout),
+		Override:  override, Picked: strings.Join(chosen.findings, " "), Now: x.input.Now,
 	})
 	if err != nil {
 		return err
 	}
 	if dryRun {
+		if x.flags.output == "patch" {
+			if err := fitsOnePatch(proposals); err != nil {
+				return exitError{2, err}
+			}
+		}
 		if err := x.writeProposals(result, proposals, skipped); err != nil {
 			return fmt.Errorf("writing the result: %w", err)
 		}
 		return scanExit(result)
 	}
-	if err := publisher.publish(ctx, found, result, proposals, len(findings) > 0); err != nil {
+	if err := publisher.publish(ctx, found, result, proposals, chosen.narrows()); err != nil {
 		return exitError{2, err}
 	}
 	return scanExit(result)
@@ -145,6 +157,37 @@ func (x *session) proposalSource(ctx context.Context, app gitops.Application) (p
 // depend on it.
 func (x *session) policyAt(app gitops.Application, tree gitops.Tree) (*policy.Policy, error) {
 	return x.input.Policy(app, detect.Production, tree)
+}
+
+// choice narrows what is answered: to findings, to a repository, or not at all.
+type choice struct {
+	findings   []string
+	repository string
+}
+
+func (c choice) narrows() bool { return len(c.findings) > 0 || c.repository != "" }
+
+// of gives the scan with the chosen findings only.
+func (c choice) of(result detect.Scan) (detect.Scan, error) {
+	result, err := picked(result, c.findings)
+	if err != nil || c.repository == "" {
+		return result, err
+	}
+	var urls, applications []string
+	for _, a := range result.Applications {
+		urls = append(urls, a.Application.Source.Repo)
+		if a.Application.Source.Repo == c.repository {
+			applications = append(applications, a.Application.ID())
+		}
+	}
+	if len(applications) == 0 {
+		slices.Sort(urls)
+		return result, fmt.Errorf("--repository %s: no Application has this source; there are %s", c.repository, strings.Join(slices.Compact(urls), ", "))
+	}
+	result.Findings = slices.DeleteFunc(slices.Clone(result.Findings), func(f detect.Finding) bool {
+		return !slices.Contains(applications, f.Cluster+"/"+f.Application)
+	})
+	return result, nil
 }
 
 // picked narrows a scan to the findings of the given ids. None given keeps all.

@@ -12,10 +12,17 @@ import (
 	"holdfast/gitops/repo"
 )
 
-// Limits bounds what one repository and one render may take. What is left out has a default.
+// Limits bounds what one repository, one render and one search for edits may take. What is left out has a default.
 type Limits struct {
 	Repository RepositoryLimits `json:"repository,omitzero"`
 	Render     RenderLimits     `json:"render,omitzero"`
+	Codify     CodifyLimits     `json:"codify,omitzero"`
+}
+
+// CodifyLimits bounds the search for edits that write live values to Git.
+type CodifyLimits struct {
+	// Timeout is the wall time for one Application, as 2m.
+	Timeout policy.Duration `json:"timeout,omitzero"`
 }
 
 // RepositoryLimits bounds reading a repository.
