@@ -34,7 +34,9 @@ func helmed(src *source, root string, how gitops.Render, env Env, result *Result
 	if !ok {
 		return fmt.Errorf("%w: %s is a symbolic link that leaves it", ErrNotFound, root)
 	}
-	loaded, err := chart.Load(chartFiles{src}, dir)
+	files, options := repackage(chartFiles{src}, dir, *how.Helm)
+	how.Helm = &options
+	loaded, err := chart.Load(files, dir)
 	if err != nil {
 		return err
 	}
