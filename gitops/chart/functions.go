@@ -33,7 +33,7 @@ const (
 
 // The most that one render may write, and one random text may hold.
 const (
-	maxOutput = 256 << 20
+	maxOutput = 128 << 20
 	maxRandom = 1 << 20
 )
 
@@ -73,13 +73,8 @@ func (s *session) functions() template.FuncMap {
 	return own
 }
 
-// step is called in each turn of a loop.
-func (s *session) step() (string, error) {
-	if s.stopped == nil && s.ctx.Err() != nil {
-		s.stopped = fmt.Errorf("%w: %w", ErrLimit, s.ctx.Err())
-	}
-	return "", s.stopped
-}
+// step is called in each turn of a loop, with the length of the text that the turn writes.
+func (s *session) step(text int) (string, error) { return "", s.spend(int64(text)) }
 
 // spend counts bytes that a template writes or makes.
 func (s *session) spend(n int64) error {
@@ -88,8 +83,10 @@ func (s *session) spend(n int64) error {
 		return s.stopped
 	}
 	s.left -= n
-	_, err := s.step()
-	return err
+	if s.stopped == nil && s.ctx.Err() != nil {
+		s.stopped = fmt.Errorf("%w: the chart's templates: %w", ErrLimit, s.ctx.Err())
+	}
+	return s.stopped
 }
 
 // out looks at what an action writes, and gives it on.

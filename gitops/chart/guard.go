@@ -2,13 +2,15 @@ package chart
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
 // The engine runs a template to its end, however long that takes and however much it writes. So the text of each
 // template is given to it with calls of three functions put in, which can stop it: a step at the start of each
-// turn of a loop and of each named template, a look at what each action writes, and the same treatment for the
-// text that tpl evaluates. What a template says is not changed by them, and line numbers stay as they are.
+// turn of a loop and of each named template, which counts the text that stands there, a look at what each action writes,
+// and the same treatment for the text that tpl evaluates. What a template says is not changed by them, and line
+// numbers stay as they are.
 const (
 	stepName = "holdfastStep"
 	outName  = "holdfastOut"
@@ -22,7 +24,7 @@ var (
 	emptyDefine = regexp.MustCompile(`^(?s:\s|\{\{-?\s*/\*.*?\*/\s*-?\}\})*\{\{-?\s*end\b`)
 	keyword     = regexp.MustCompile(`^[a-z]+`)
 	// ownCalls are the calls that this file adds, as error messages repeat them.
-	ownCalls = regexp.MustCompile(` \| ` + outName + `|` + textName + ` |\{\{-? ?` + stepName + ` ?-?\}\}`)
+	ownCalls = regexp.MustCompile(` \| ` + outName + `|` + textName + ` `)
 )
 
 // guarded gives a template's text with the calls. A text that is no template is left for the engine to refuse.
@@ -30,27 +32,52 @@ func guarded(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
-	var b strings.Builder
-	b.Grow(len(text) + len(text)/4)
+	var g guarding
 	for at := 0; ; {
 		open := strings.Index(text[at:], "{{")
 		if open < 0 {
-			b.WriteString(text[at:])
-			return b.String()
+			g.text(text[at:])
+			break
 		}
 		open += at
-		b.WriteString(text[at:open])
+		g.text(text[at:open])
 		end, comment := actionEnd(text, open)
 		if end < 0 {
-			b.WriteString(text[open:])
-			return b.String()
+			return text
 		}
 		if comment {
-			b.WriteString(text[open:end])
+			g.pieces = append(g.pieces, text[open:end])
 		} else {
-			b.WriteString(guardedAction(text[open:end], text[end:]))
+			g.action(text[open:end], text[end:])
 		}
 		at = end
+	}
+	for _, f := range g.steps {
+		g.pieces[f.piece] = f.head + stepName + " " + strconv.Itoa(f.bytes) + f.tail
+	}
+	return strings.Join(g.pieces, "")
+}
+
+// guarding is a text in the making.
+type guarding struct {
+	pieces []string
+	// open are the blocks around the place, each with the step that counts for it, or nil.
+	open []*frame
+	// steps are all steps put in.
+	steps []*frame
+}
+
+// frame is a step, and the text that stands in the turn that it begins.
+type frame struct {
+	piece      int
+	head, tail string
+	bytes      int
+}
+
+func (g *guarding) text(text string) {
+	g.pieces = append(g.pieces, text)
+	if n := len(g.open); n > 0 && g.open[n-1] != nil {
+		g.open[n-1].bytes += len(text)
 	}
 }
 
@@ -108,7 +135,8 @@ func skipQuoted(text string, i int) int {
 	return -1
 }
 
-func guardedAction(action, after string) string {
+// action adds an action with what it needs. after is the text behind it.
+func (g *guarding) action(action, after string) {
 	inner := action[2 : len(action)-2]
 	head, tail := "{{", "}}"
 	if len(inner) > 1 && inner[0] == '-' && isSpace(inner[1]) {
@@ -119,29 +147,41 @@ func guardedAction(action, after string) string {
 	}
 	inner = guardedTexts(inner)
 	words := strings.TrimSpace(inner)
-	if words == "" || assignment.MatchString(words) {
-		return head + inner + tail
-	}
 	word := keyword.FindString(words)
+	if len(words) > len(word) && isWord(words[len(word)]) {
+		word = "" // a function whose name begins so
+	}
+	var around *frame
+	if n := len(g.open); n > 0 {
+		around = g.open[n-1]
+	}
 	switch word {
-	case "define", "block":
-		if emptyDefine.MatchString(after) {
-			return head + inner + tail
+	case "define", "block", "range":
+		g.pieces = append(g.pieces, head+inner+tail)
+		if word != "range" && emptyDefine.MatchString(after) {
+			g.open = append(g.open, nil)
+			return
 		}
-		fallthrough
-	case "range":
+		f := &frame{piece: len(g.pieces), head: "{{", tail: "}}"}
 		if tail == "-}}" {
-			return head + inner + tail + "{{- " + stepName + " -}}"
+			f.head, f.tail = "{{- ", " -}}" // what follows is trimmed as before
 		}
-		return head + inner + tail + "{{" + stepName + "}}"
-	case "if", "else", "end", "with", "template", "break", "continue":
-		if len(words) == len(word) || !isWord(words[len(word)]) {
-			return head + inner + tail
+		g.pieces = append(g.pieces, "")
+		g.steps, g.open = append(g.steps, f), append(g.open, f)
+		return
+	case "if", "with":
+		g.open = append(g.open, around)
+	case "end":
+		g.open = g.open[:max(0, len(g.open)-1)]
+	case "else", "template", "break", "continue":
+	default:
+		if words != "" && !assignment.MatchString(words) {
+			// What follows the last word, line breaks included, stays where it is.
+			trimmed := strings.TrimRight(inner, " \t\r\n")
+			inner = trimmed + " | " + outName + inner[len(trimmed):]
 		}
 	}
-	// What follows the last word, line breaks included, stays where it is.
-	trimmed := strings.TrimRight(inner, " \t\r\n")
-	return head + trimmed + " | " + outName + inner[len(trimmed):] + tail
+	g.pieces = append(g.pieces, head+inner+tail)
 }
 
 // guardedTexts wraps the first operand of each call of tpl.

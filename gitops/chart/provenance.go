@@ -103,7 +103,7 @@ func (p *part) imports(path gitops.Path) []gitops.Path {
 				parent, _ = entry["parent"].(string)
 			}
 			into := dotted(parent)
-			if child == "" || !path.HasPrefix(into) {
+			if child == "" || !path.HasPrefix(into) || path[0].Field == name { // its own values are no import
 				continue
 			}
 			out = append(out, slices.Concat(gitops.Path{gitops.Field(name)}, dotted(child), path[len(into):]))

@@ -94,13 +94,14 @@ func (h *helm) pass(with chart.StandIns, pass chart.Pass, change func(any) any) 
 func (h *helm) objects(out *chart.Output, result *Result) error {
 	by := []gitops.Transformer{{Kind: "HelmTemplate", File: h.chart.ChartFile()}}
 	for _, d := range out.Documents {
-		if err := harmless(d.Template, []byte(d.Text)); err != nil {
+		file := cmp.Or(d.File, d.Template)
+		if err := harmless(file, []byte(d.Text)); err != nil {
 			return err
 		}
-		objects, problems := File(cmp.Or(d.File, d.Template), []byte(d.Text))
+		objects, problems := File(file, []byte(d.Text))
 		for _, p := range problems {
 			if p.Kind == Syntax {
-				return fmt.Errorf("%s: document %d of what the template makes, line %d: %s", d.Template, d.Index, p.Line, p.Message)
+				return fmt.Errorf("%s: document %d of what the template makes, line %d: %s", file, d.Index, p.Line, p.Message)
 			}
 			p.Document, p.Line = d.Index, 0 // lines are those of the output
 			result.Problems = append(result.Problems, p)
@@ -220,15 +221,23 @@ func (h *helm) secret(base *Result) {
 		if err != nil {
 			continue
 		}
-		base.differences(other, base.Secret, func(o gitops.Declared) { base.Secret[o.ID] = append(base.Secret[o.ID], nil) })
+		base.differences(other, base.Secret, func(o gitops.Declared) { base.addSecret(o.ID, []gitops.Path{nil}) })
 	}
 	// A chart may refuse every stand-in; what shows the text itself is found in any case.
 	for _, o := range base.Objects {
 		shown := newSight(o.Content)
 		for _, text := range h.secrets {
 			if len(text) >= shortSecret && shown.shows(text) {
-				base.Secret[o.ID] = append(base.Secret[o.ID], showing(o.Content, text)...)
+				base.addSecret(o.ID, showing(o.Content, text))
 			}
+		}
+	}
+}
+
+func (r *Result) addSecret(id gitops.ObjectID, paths []gitops.Path) {
+	for _, p := range paths {
+		if !slices.ContainsFunc(r.Secret[id], p.Equal) {
+			r.Secret[id] = append(r.Secret[id], p)
 		}
 	}
 }
@@ -240,8 +249,8 @@ func showing(content map[string]any, text string) []gitops.Path {
 	walk = func(v any, at gitops.Path) {
 		switch v := v.(type) {
 		case map[string]any:
-			for key, e := range v {
-				walk(e, at.Child(gitops.Field(key)))
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key], at.Child(gitops.Field(key)))
 			}
 		case []any:
 			for i, e := range v {

@@ -37,6 +37,9 @@ type scenario struct {
 	Recurse   bool              `json:"recurse"`
 	File      string            `json:"file"`
 	Kustomize *gitops.Kustomize `json:"kustomize"`
+	Helm      *gitops.Helm      `json:"helm"`
+	// Engine matters for charts: Flux installs and upgrades releases, Argo CD prints templates.
+	Engine gitops.Engine `json:"engine"`
 	// Links are symbolic links, CRLF and BOM are files that are written with them.
 	Links map[string]string `json:"links"`
 	CRLF  []string          `json:"crlf"`
@@ -96,7 +99,7 @@ func load(t testing.TB, name string) *scenario {
 func (s *scenario) render(t testing.TB) (*render.Result, error) {
 	t.Helper()
 	where, how := s.Path, gitops.Render{
-		Kustomize: s.Kustomize, Namespace: s.Namespace, Recurse: s.Recurse, File: s.File,
+		Kustomize: s.Kustomize, Helm: s.Helm, Namespace: s.Namespace, Recurse: s.Recurse, File: s.File,
 	}
 	if s.flux != nil {
 		objects, problems := render.File("flux.yaml", s.flux)
@@ -111,7 +114,12 @@ func (s *scenario) render(t testing.TB) (*render.Result, error) {
 		where, how = apps[0].Source.Path, apps[0].Render
 		how.File = "flux.yaml"
 	}
-	return render.Render(context.Background(), gitops.NewTree(s.files), where, how, render.Env{})
+	app := gitops.Application{Engine: s.Engine, Source: gitops.Source{Path: where}, Render: how}
+	result, err := render.Application(context.Background(), gitops.NewTree(s.files), app, render.Env{})
+	if result == nil {
+		result = &render.Result{}
+	}
+	return result, err
 }
 
 func TestScenarios(t *testing.T) {
@@ -177,6 +185,9 @@ func (s *scenario) print(r *render.Result, err error) string {
 		}
 		for _, p := range r.Secret[o.ID] {
 			fmt.Fprintf(&b, "   secret: %s\n", p)
+		}
+		for _, p := range r.Unstable[o.ID] {
+			fmt.Fprintf(&b, "   unstable: %s\n", p)
 		}
 		text, err := yaml.Marshal(o.Content)
 		if err != nil {
