@@ -13,6 +13,7 @@ import (
 	"holdfast/detect/classify"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
 	"holdfast/gitops/render/cache"
@@ -166,7 +167,18 @@ func (s *sources) settle(m *member, commit string) error {
 	if err != nil {
 		return err
 	}
-	m.app = detected(tree, m.app)
+	whole := tree
+	for _, mount := range m.app.Mounts {
+		if mount.Known {
+			whole = whole.Mounted(mount.At, mount.Tree)
+		}
+	}
+	m.app = detected(whole, m.app)
+	if m.app.Engine == gitops.ArgoCD {
+		if m.app, err = argocd.Overridden(m.app, whole); err != nil {
+			return err
+		}
+	}
 	if m.app.Engine == gitops.ArgoCD && m.app.Source.Branch != "" {
 		// Argo CD does not tell a branch from a tag. To what is no branch nothing is committed.
 		if _, err := m.repo.Head(m.app.Source.Branch); err != nil {
@@ -193,11 +205,6 @@ func (s *sources) settle(m *member, commit string) error {
 // detected settles how folders are rendered that leave it to their files: a kustomization is built, a chart is
 // rendered, and anything else is plain. A folder with both is a kustomization, as for Argo CD.
 func detected(tree gitops.Tree, app gitops.Application) gitops.Application {
-	for _, mount := range app.Mounts {
-		if mount.Known {
-			tree = tree.Mounted(mount.At, mount.Tree)
-		}
-	}
 	settle := func(folder string, how gitops.Render) gitops.Render {
 		if !how.Detect {
 			return how

@@ -24,7 +24,60 @@ func repackage(files chartFiles, dir string, how gitops.Helm) (repackaged, gitop
 	if len(how.ValuesFiles) > 0 {
 		how.Values = slices.Concat(how.ValuesFiles, how.Values)
 	}
+	how.Values = spread(files, how.Values)
 	return r, how
+}
+
+// spread puts the files that a pattern names in its place, in their order, each once: a file that is named by
+// itself stands where it is named. A pattern that names none stays, and is missed as a file would be. Patterns are
+// Argo CD's (reposerver/repository/repository.go, getResolvedValueFiles).
+func spread(files chartFiles, values []gitops.Values) []gitops.Values {
+	isPattern := func(v gitops.Values) bool { return strings.ContainsAny(v.File, "*?[") }
+	if !slices.ContainsFunc(values, isPattern) {
+		return values
+	}
+	seen := map[string]bool{}
+	for _, v := range values {
+		seen[v.File] = true
+	}
+	var out []gitops.Values
+	for _, v := range values {
+		if !isPattern(v) {
+			out = append(out, v)
+			continue
+		}
+		fixed := v.File[:strings.IndexAny(v.File, "*?[")]
+		steps, found := strings.Split(v.File, "/"), false
+		for _, name := range files.Paths(path.Dir(fixed + "x")) {
+			if !matches(steps, strings.Split(name, "/")) {
+				continue
+			}
+			found = true
+			if !seen[name] {
+				seen[name] = true
+				out = append(out, gitops.Values{File: name, Optional: v.Optional})
+			}
+		}
+		if !found {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// matches compares a name with a pattern step by step; ** stands for any number of steps.
+func matches(pattern, name []string) bool {
+	if len(pattern) == 0 {
+		return len(name) == 0
+	}
+	if pattern[0] == "**" {
+		return matches(pattern[1:], name) || len(name) > 0 && matches(pattern, name[1:])
+	}
+	if len(name) == 0 {
+		return false
+	}
+	same, err := path.Match(pattern[0], name[0])
+	return err == nil && same && matches(pattern[1:], name[1:])
 }
 
 var versionLine = regexp.MustCompile(`(?m)^version:[ \t]*["']?([^"'\s#+]+)[^\n]*$`)
