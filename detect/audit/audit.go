@@ -42,8 +42,9 @@ type Event struct {
 	creates bool
 	// selective says that a deletecollection asked for some objects only.
 	selective bool
-	request   any             // the object or patch; nil where it was not logged
-	response  json.RawMessage // the object afterwards, or the list of those deleted
+	// request is the object or patch, response the object afterwards or the list of those deleted; empty where they
+	// were not logged. They are decoded when somebody asks.
+	request, response json.RawMessage
 }
 
 // key names an object, or with an empty name a collection.

@@ -77,7 +77,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 	for k, events := range read.events {
 		for _, e := range events {
-			if kept := fmt.Sprintf("%+v %s %+v", k, e.response, e); strings.Contains(kept, "hunter2") {
+			if kept := fmt.Sprintf("%+v %s %s %s", k, e.request, e.response, e.kind); strings.Contains(kept, "hunter2") {
 				t.Errorf("kept: %s", kept)
 			}
 		}

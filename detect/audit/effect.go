@@ -53,7 +53,7 @@ func (w write) scaled(path gitops.Path) effect {
 		return effect{}
 	}
 	e := effect{reach: possible}
-	switch body := w.request.(type) {
+	switch body := w.body.(type) {
 	case map[string]any:
 		if e.value = gitops.Lookup(body, path); !e.value.Set {
 			return effect{}
@@ -81,7 +81,7 @@ func (h *History) request(w write, path gitops.Path) effect {
 	}
 	var e effect
 	for _, path := range paths {
-		switch body := w.request.(type) {
+		switch body := w.body.(type) {
 		case []any:
 			e = patched(body, path, w.whole(h.live))
 		case map[string]any:

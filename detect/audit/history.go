@@ -26,6 +26,8 @@ type History struct {
 type write struct {
 	Event
 	lost bool
+	// body is the request's object or patch; nil where it was not logged.
+	body any
 	// content is the whole object afterwards; nil where it was not logged.
 	content map[string]any
 	// replicas is what a Scale says, absent without one.
@@ -86,7 +88,7 @@ func (h *History) inOrder() {
 }
 
 func decoded(e Event) write {
-	w := write{Event: e}
+	w := write{Event: e, body: decodeBody(e.request)}
 	response, _ := decodeBody(e.response).(map[string]any)
 	switch {
 	case e.Subresource == "scale":

@@ -119,25 +119,13 @@ func (e *Event) complete(request, response json.RawMessage) bool {
 	if e.Verb == "create" && e.Subresource == "" {
 		e.creates = true
 	}
-	e.request, e.response = decodeBody(request), response
+	e.request, e.response = request, response
 	if e.target.group == "" && e.target.resource == "secrets" {
-		e.request = withoutValues(e.request)
-		e.response = nil
-		if content, ok := decodeBody(response).(map[string]any); ok {
-			e.response, _ = json.Marshal(withoutValues(content)) // it came from JSON
-		}
+		e.request, e.response = emptied(request), emptied(response)
 	}
-	var head struct {
-		Kind     string `json:"kind"`
-		Metadata struct{ Name, UID string }
-	}
-	if json.Unmarshal(response, &head) != nil || head.Kind == "Status" || head.Kind == "" {
-		head.Kind = ""
-		if body, ok := e.request.(map[string]any); ok && e.Verb != "delete" && e.Verb != "deletecollection" {
-			head.Kind, _ = body["kind"].(string)
-			metadata, _ := body["metadata"].(map[string]any)
-			head.Metadata.Name, _ = metadata["name"].(string)
-		}
+	head := headOf(response)
+	if head.Kind == "" && e.Verb != "delete" && e.Verb != "deletecollection" {
+		head = headOf(request)
 	}
 	if e.Subresource == "" && e.Verb != "deletecollection" {
 		e.kind = head.Kind
@@ -152,6 +140,37 @@ func (e *Event) complete(request, response json.RawMessage) bool {
 		e.target.namespace = ""
 	}
 	return e.target.name != "" || e.Verb == "deletecollection"
+}
+
+// head is what identifies an object in a body.
+type head struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name string `json:"name"`
+		UID  string `json:"uid"`
+	} `json:"metadata"`
+}
+
+// headOf reads it; empty where the body is none of one object, but the server's answer to a request, say.
+func headOf(body json.RawMessage) head {
+	var h head
+	if len(body) == 0 || body[0] != '{' || json.Unmarshal(body, &h) != nil || h.Kind == "Status" {
+		return head{}
+	}
+	return h
+}
+
+// emptied is a Secret's body without its values.
+func emptied(raw json.RawMessage) json.RawMessage {
+	body := decodeBody(raw)
+	if body == nil {
+		return nil
+	}
+	data, err := json.Marshal(withoutValues(body))
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 func decodeBody(raw json.RawMessage) any {

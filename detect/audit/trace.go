@@ -97,7 +97,7 @@ func (h *History) step(t trace, w write, e effect, before, now, want state) trac
 	case e.known && before.known && !before.equals(now):
 		return trace{from: t.from, claims: []claim{c}}
 	case e.known && before.known && !h.hides(now):
-		if body, ok := w.request.(map[string]any); ok && isApply(body) && e.reach == asked && w.Verb == "patch" {
+		if body, ok := w.body.(map[string]any); ok && isApply(body) && e.reach == asked && w.Verb == "patch" {
 			t.claims = append(t.claims, c) // an apply of the same value shares it
 		}
 	case e.reach == possible, whole && !w.creates:
@@ -158,7 +158,7 @@ func (h *History) onlySuspect(t trace, m entry) (write, bool) {
 	if len(suspects) == 0 || t.lost || len(t.claims) > 0 || !ofOne(suspects) {
 		return write{}, false
 	}
-	bodies := !slices.ContainsFunc(suspects, func(w write) bool { return w.request == nil })
+	bodies := !slices.ContainsFunc(suspects, func(w write) bool { return w.body == nil })
 	if m.Time.IsZero() && !bodies && from.Before(h.log.First.Add(-slack)) {
 		return write{}, false // it may have happened before the log begins
 	}
