@@ -144,7 +144,7 @@ func TestWhatPeopleMakePastGitIsFound(t *testing.T) {
 	}
 	uid := cluster.Kubectl(t, lab.Admin, "", "get", "configmap", "settings", "--namespace=shop", "-o", "jsonpath={.metadata.uid}")
 	cluster.Kubectl(t, lab.Engine, strings.ReplaceAll(operatorObjects, "{{uid}}", uid), "create", "--field-manager=operator", "-f", "-")
-	// Alice borrows an operator's name, and Flux's; only the audit log tells the first.
+	// Alice borrows an operator's name, and Flux's; the audit log tells.
 	borrowed := strings.ReplaceAll(strings.SplitN(strayObjects, "---", 2)[0], "{{ns}}", "shop")
 	cluster.Kubectl(t, lab.Alice, strings.ReplaceAll(borrowed, "name: hand", "name: borrowed"), "create", "--field-manager=operator", "-f", "-")
 	cluster.Kubectl(t, lab.Alice, strings.ReplaceAll(borrowed, "name: hand", "name: as-flux"), "apply", "--server-side", "--field-manager=kustomize-controller", "-f", "-")
@@ -181,7 +181,7 @@ func TestWhatPeopleMakePastGitIsFound(t *testing.T) {
 		"Deployment.apps/shop/hand drift manual critical issue alice@example.test",
 		"NetworkPolicy.networking.k8s.io/shop/hand drift manual critical issue alice@example.test",
 		"Pod/shop/hand drift manual critical issue alice@example.test",
-		"RoleBinding.rbac.authorization.k8s.io/shop/as-flux drift unknown critical issue",
+		"RoleBinding.rbac.authorization.k8s.io/shop/as-flux drift manual critical issue alice@example.test",
 		"RoleBinding.rbac.authorization.k8s.io/shop/borrowed drift manual critical issue alice@example.test",
 		"RoleBinding.rbac.authorization.k8s.io/shop/hand drift manual critical issue alice@example.test",
 		"ValidatingWebhookConfiguration.admissionregistration.k8s.io/hand-shop drift manual critical issue alice@example.test",

@@ -16,6 +16,8 @@ type about struct {
 	ref   detect.ObjectRef
 	// engineTime is the time of the engine's newest entry in managedFields; zero when it has none.
 	engineTime time.Time
+	// applyTime is when kustomize-controller last applied the object on the server's side; zero where it is not its own.
+	applyTime time.Time
 	// managed says whether the live object has any managedFields.
 	managed bool
 	// older and lastApplied are filled on first use.
@@ -39,12 +41,25 @@ func (f *Facts) about(s Subject) *about {
 	a := &about{Subject: s, facts: f, ref: detect.Ref(*s.Live)}
 	entries := managedEntries(*s.Live)
 	a.managed = len(entries) > 0
+	kustomize := s.App.Engine == gitops.Flux && s.App.Kind != "HelmRelease"
 	for _, entry := range entries {
-		if isEngine(s.App, entry.Writer) && entry.Time.After(a.engineTime) {
+		if kustomize && entry.Operation == "Apply" && isEngine(s.App, entry.Writer) && entry.Time.After(a.applyTime) {
+			a.applyTime = entry.Time
+		}
+	}
+	for _, entry := range entries {
+		if a.isEngine(entry.Writer) && entry.Time.After(a.engineTime) {
 			a.engineTime = entry.Time
 		}
 	}
 	return a
+}
+
+// isEngine says whether an owner is the engine. Flux's kustomize-controller writes by Apply and, when it does, takes
+// entries under its name by Update away, which its earliest versions left (fluxcd/pkg ssa/manager_apply.go): one that
+// is younger than its own is somebody else's.
+func (a *about) isEngine(w detect.Writer) bool {
+	return isEngine(a.App, w) && (w.Operation == "Apply" || a.applyTime.IsZero() || !w.Time.After(a.applyTime))
 }
 
 // situation is one difference and what bears on it: the row's conditions read from here only.
@@ -72,7 +87,7 @@ func (f *Facts) situation(a *about, diff detect.Difference) *situation {
 	for _, owner := range diff.Owners {
 		owner.Confidence = detect.ByManager
 		switch {
-		case isEngine(a.App, owner):
+		case a.isEngine(owner):
 			s.engine = append(s.engine, owner)
 		case f.Rules.who(owner.Manager) == actorBookkeeping:
 			s.bookkeeping = append(s.bookkeeping, owner)
@@ -107,7 +122,7 @@ func isEngine(app gitops.Application, w detect.Writer) bool {
 func (s *situation) borrowsName(w detect.Writer) bool {
 	for _, m := range s.App.Managers {
 		if m.Name == w.Manager {
-			return !isEngine(s.App, w)
+			return !s.isEngine(w)
 		}
 	}
 	return false

@@ -216,7 +216,7 @@ func (j *judge) nameMaker(f *detect.Finding, m *member) {
 	if !ok {
 		return
 	}
-	if f.Cause == detect.CauseController && w.IsPerson() && m.facts.OpensAccess(*f.Live) {
+	if (f.Cause == detect.CauseController || f.Cause == detect.CauseUnknown) && w.IsPerson() && m.facts.OpensAccess(*f.Live) {
 		f.Cause, f.Drift = detect.CauseManual, true
 		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.Name(), w.Manager)
 	}
