@@ -39,6 +39,8 @@ type session struct {
 	targets []scan.Target
 	// scopes tells the scope of a kind, once clusters have been read.
 	namespaced func(gitops.GroupKind) (bool, bool)
+	// served is what each cluster says of itself to charts, by name.
+	served map[string]render.Env
 }
 
 // newSession checks everything that can be checked before a cluster or repository is read.
@@ -210,9 +212,13 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 	return targets, nil
 }
 
-// learn keeps which kinds a cluster serves with a namespace, for the renders of proposals. Of several
+// learn keeps what a cluster says of itself, and which kinds it serves with a namespace, for the renders of proposals. Of several
 // clusters the first that knows a kind tells.
 func (x *session) learn(snapshot *live.Snapshot) {
+	if x.served == nil {
+		x.served = map[string]render.Env{}
+	}
+	x.served[snapshot.Cluster] = render.Env{KubeVersion: snapshot.Version, APIVersions: snapshot.APIVersions}
 	before, here := x.namespaced, snapshot.Namespaced // not the snapshot: it is large
 	x.namespaced = func(kind gitops.GroupKind) (namespaced, known bool) {
 		if before != nil {
@@ -289,7 +295,9 @@ func (l *lazyCluster) Read(ctx context.Context, w live.Wanted) (*live.Snapshot, 
 
 // render renders an Application from a tree, for proposals.
 func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
-	return x.input.Renders.Render(ctx, tree, app, render.Env{Namespaced: x.namespaced, Limits: x.input.Limits})
+	env := x.served[app.Cluster]
+	env.Namespaced, env.Limits = x.namespaced, x.input.Limits
+	return x.input.Renders.Render(ctx, tree, app, env)
 }
 
 // fleet gives the Applications that may read a repository's tree: those that were scanned, then those that

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,18 @@ func (s *served) find(kind gitops.GroupKind, version string) (resource, bool) {
 		return versions[i], true
 	}
 	return versions[0], true
+}
+
+// apiVersions lists groups with their versions, and each kind at its versions, as Helm gives them to charts.
+func (s *served) apiVersions() []string {
+	set := map[string]bool{}
+	for _, versions := range s.byKind {
+		for _, r := range versions {
+			set[r.apiVersion()] = true
+			set[r.apiVersion()+"/"+r.kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 func (s *served) namespaced(kind gitops.GroupKind) (namespaced, known bool) {

@@ -34,6 +34,9 @@ type Snapshot struct {
 	Cluster string
 	// Version is the server's git version, such as v1.36.3; empty for a dump.
 	Version string
+	// APIVersions are what the server serves, as charts see it: "apps/v1" and "apps/v1/Deployment", in order; nil for
+	// a dump.
+	APIVersions []string
 	// Time is when reading began; zero for a dump, which does not say.
 	Time time.Time
 	// Objects are held packed: they are unpacked one at a time.

@@ -306,7 +306,7 @@ func (r *reader) snapshot() *Snapshot {
 		Objects: r.objects,
 		Unread:  slices.Collect(maps.Keys(r.unread)),
 	}
-	s.Namespaced = r.served.namespaced
+	s.Namespaced, s.APIVersions = r.served.namespaced, r.served.apiVersions()
 	s.finish()
 	return s
 }

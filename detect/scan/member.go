@@ -103,7 +103,7 @@ func (s *sources) repository(ctx context.Context, url string) (Repository, error
 // member renders one Application. It never fails: what goes wrong makes the member unknown, with a reason.
 // Problems are those of the engine's object: some keep it from being compared with this cluster, the others
 // limit the verdict.
-func (s *sources) member(ctx context.Context, app gitops.Application, target Target, namespaced func(gitops.GroupKind) (bool, bool), problems []gitops.EngineProblem) *member {
+func (s *sources) member(ctx context.Context, app gitops.Application, target Target, env render.Env, problems []gitops.EngineProblem) *member {
 	m := &member{app: app, tier: target.Tier, renders: s.in.Renders}
 	if i := slices.IndexFunc(problems, func(p gitops.EngineProblem) bool { return p.Blocks }); i >= 0 {
 		m.reason = problems[i].Message
@@ -144,7 +144,6 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 		m.reason = err.Error()
 		return m
 	}
-	env := render.Env{Namespaced: namespaced, Limits: s.in.Limits}
 	result, err := renderAt(ctx, m, commit, env)
 	if err != nil {
 		m.reason = err.Error()

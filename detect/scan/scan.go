@@ -16,6 +16,7 @@ import (
 	"holdfast/gitops"
 	"holdfast/gitops/engines"
 	"holdfast/gitops/packed"
+	"holdfast/gitops/render"
 )
 
 // Run scans every target. What cannot be read or rendered becomes part of the answer: an Application in
@@ -74,11 +75,12 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	if len(apps) == 0 && len(out.Unknown) == 0 {
 		return out, errors.New("no Application found: no " + engines.Names + " is there; describe a folder by --git and --path, or by --application")
 	}
+	env := render.Env{Namespaced: own.Namespaced, Limits: in.Limits, KubeVersion: own.Version, APIVersions: own.APIVersions}
 	var members []*member
 	for _, app := range apps {
 		in.progress("%s: rendering %s/%s", target.Name, app.Namespace, app.Name)
 		limits := slices.DeleteFunc(slices.Clone(problems), func(p gitops.EngineProblem) bool { return !concerns(p, app) })
-		members = append(members, sources.member(ctx, app, target, own.Namespaced, limits))
+		members = append(members, sources.member(ctx, app, target, env, limits))
 	}
 	for _, p := range problems {
 		if !slices.ContainsFunc(apps, func(a gitops.Application) bool { return concerns(p, a) }) {

@@ -30,7 +30,7 @@ func hidden(secrets []string, values ...map[string]any) []string {
 		switch v := v.(type) {
 		case map[string]any:
 			for key, e := range v {
-				look(e, secret || secretName.MatchString(key) && !namesSecret.MatchString(key))
+				look(e, secretName.MatchString(key) && !namesSecret.MatchString(key))
 			}
 		case []any:
 			for _, e := range v {

@@ -241,6 +241,9 @@ func (o *Output) split(template, file, text string) {
 
 // explained makes an error of Helm readable: on one line, with the file in the repository, without secrets.
 func (m made) explained(err error, secrets []string) error {
+	if errors.Is(err, ErrRemote) {
+		return err // of this package, without values
+	}
 	text := oneLine(ownCalls.ReplaceAllString(err.Error(), ""))
 	for _, name := range longestFirst(slices.Collect(maps.Keys(m.templates()))) {
 		text = strings.ReplaceAll(text, name, m.templates()[name])
@@ -251,9 +254,6 @@ func (m made) explained(err error, secrets []string) error {
 	}
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + " ..."
-	}
-	if errors.Is(err, ErrRemote) {
-		return fmt.Errorf("%w: %s", ErrRemote, strings.TrimPrefix(text, ErrRemote.Error()+": "))
 	}
 	return errors.New("Helm: " + text)
 }

@@ -154,20 +154,32 @@ func (h *helm) postRender(k gitops.Kustomize, result *Result) error {
 
 // unstable finds what is another at each render: by the second pass, in which chance and clock answer otherwise.
 func (h *helm) unstable(base *Result) error {
-	other, _, err := h.pass(chart.StandIns{Unknown: standIns()[0]}, chart.Second, nil)
-	if err != nil && h.release.Lookup {
-		// A template may want more of a live object than a stand-in has.
-		blind := *h
-		blind.release.Lookup = false
-		other, _, err = blind.pass(chart.StandIns{Unknown: standIns()[0]}, chart.Second, nil)
+	base.Unstable = map[gitops.ObjectID][]gitops.Path{}
+	second := func(upgrades, lookup bool) error {
+		as := *h
+		as.release.Upgrades, as.release.Lookup = upgrades, lookup
+		other, _, err := as.pass(chart.StandIns{Unknown: standIns()[0]}, chart.Second, nil)
+		if err != nil {
+			return err
+		}
+		base.differences(other, base.Unstable, func(o gitops.Declared) {
+			base.drop(o, UnstableObject, "its name, or whether it is there at all, is another at each render of the chart")
+		})
+		return nil
 	}
-	if err != nil {
+	if h.release.Upgrades || h.release.Lookup {
+		if second(h.release.Upgrades, h.release.Lookup) == nil {
+			return nil
+		}
+		// A chart may want more of a live object than a stand-in has, above all in an upgrade: then one at a time.
+		upgrade, lookup := second(h.release.Upgrades, false), second(false, h.release.Lookup)
+		if upgrade == nil || lookup == nil {
+			return nil
+		}
+	}
+	if err := second(false, false); err != nil {
 		return fmt.Errorf("the chart renders only with some random values or at some times: %w", err)
 	}
-	base.Unstable = map[gitops.ObjectID][]gitops.Path{}
-	base.differences(other, base.Unstable, func(o gitops.Declared) {
-		base.drop(o, UnstableObject, "its name, or whether it is there at all, is another at each render of the chart")
-	})
 	return nil
 }
 
