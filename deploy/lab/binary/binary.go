@@ -71,9 +71,28 @@ func Kwok() Binary {
 	}}
 }
 
+// Argobox is Argo CD's application controller and repo server, a Redis in memory and kustomize in one file, with the
+// definitions of Applications and their projects. As in Kubernetes, only the linker can set the versions.
+func Argobox() Binary {
+	const module = "github.com/argoproj/argo-cd/v2"
+	return Binary{Name: "argobox", Module: "argocd", Package: ".", LDFlags: []string{
+		"-X", module + "/common.version=2.14.21", "-X", "sigs.k8s.io/kustomize/api/provenance.version=v5.4.3",
+	}, Data: []Data{
+		{Module: module, Glob: "manifests/crds/application-crd.yaml"},
+		{Module: module, Glob: "manifests/crds/appproject-crd.yaml"},
+	}}
+}
+
+// Helm is the program that Argo CD's repo server calls to render charts, in the version that Argo CD ships.
+func Helm() Binary {
+	const module = "helm.sh/helm/v3"
+	return Binary{Name: "helm", Module: "argocd", Package: module + "/cmd/helm",
+		LDFlags: []string{"-X", module + "/internal/version.version=v3.16.3"}}
+}
+
 // All lists every program in the order in which they are built: what most tests need comes first.
 func All() []Binary {
-	return []Binary{Kubebox(), SourceController(), KustomizeController(), Kwok()}
+	return []Binary{Kubebox(), SourceController(), KustomizeController(), Kwok(), Argobox(), Helm()}
 }
 
 // ErrNotFound says that a program is not built yet.
