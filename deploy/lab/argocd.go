@@ -68,14 +68,11 @@ func (c *Cluster) startArgoCD(ctx context.Context, options ArgoOptions) (*Argo, 
 		return nil, err
 	}
 	home := filepath.Join(c.Dir, "argocd")
-	tools := filepath.Join(home, "tools")
-	if err := os.MkdirAll(tools, 0o755); err != nil {
+	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
-	// Argo CD calls some of its clients by its own file name, and the API server makes a field manager of that.
-	const repoServer, controllerName = "argocd-repo-server", "argocd-application-controller"
-	for name, program := range map[string]string{repoServer: argobox, controllerName: argobox, "kustomize": argobox, "helm": helm} {
-		if err := os.Symlink(program, filepath.Join(tools, name)); err != nil {
+	for name, program := range map[string]string{repoServer: argobox, appController: argobox, "kustomize": argobox, "helm": helm} {
+		if err := os.Symlink(program, filepath.Join(home, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +80,7 @@ func (c *Cluster) startArgoCD(ctx context.Context, options ArgoOptions) (*Argo, 
 	if err != nil {
 		return nil, err
 	}
-	redis, repo, repoMetrics, metrics := address(ports[0]), address(ports[1]), ports[2], address(ports[3])
+	redis, manifests := address(ports[0]), address(ports[1])
 	cache, err := c.start("argocd-redis", argobox, "redis", redis)
 	if err != nil {
 		return nil, err
@@ -91,30 +88,48 @@ func (c *Cluster) startArgoCD(ctx context.Context, options ArgoOptions) (*Argo, 
 	if err := cache.await(ctx, "listening", readyTimeout, func(ctx context.Context) error { return dial(ctx, redis) }); err != nil {
 		return nil, err
 	}
-	server, err := c.lab.supervisor.start(c.Name+"-"+repoServer, filepath.Join(tools, repoServer), c.lab.environment(
-		"PATH="+tools+":"+os.Getenv("PATH"), "HOME="+home, "ARGOCD_GPG_ENABLED=false",
-		// relative to the lab's folder, where it starts: the path of a socket has to be short
-		"ARGOCD_ASK_PASS_SOCK="+c.Name+"-askpass",
-	), "repo-server", "--address=127.0.0.1", "--port="+strconv.Itoa(ports[1]), "--disable-tls",
-		"--metrics-address=127.0.0.1", "--metrics-port="+strconv.Itoa(repoMetrics), "--redis="+redis)
+	if err := c.startRepoServer(ctx, home, redis, ports[1], ports[2]); err != nil {
+		return nil, err
+	}
+	controller, err := c.startApplicationController(ctx, home, redis, manifests, address(ports[3]), options.ControllerFlags)
 	if err != nil {
 		return nil, err
 	}
-	if err := server.await(ctx, "healthy", readyTimeout, func(ctx context.Context) error {
-		return get(ctx, http.DefaultClient, "http://"+address(repoMetrics)+"/healthz?full=true")
-	}); err != nil {
-		return nil, err
+	return &Argo{cluster: c, controller: controller}, nil
+}
+
+// Argo CD calls some of its clients by its own file name, and the API server makes a field manager of that. So the
+// programs run under the names that they have in Argo CD's images.
+const repoServer, appController = "argocd-repo-server", "argocd-application-controller"
+
+// startRepoServer runs the repo server, whose home has kustomize and helm, and waits until it answers.
+func (c *Cluster) startRepoServer(ctx context.Context, home, redis string, port, metrics int) error {
+	server, err := c.lab.supervisor.start(c.Name+"-"+repoServer, filepath.Join(home, repoServer), c.lab.environment(
+		"PATH="+home+":"+os.Getenv("PATH"), "HOME="+home, "ARGOCD_GPG_ENABLED=false",
+		// relative to the lab's folder, where it starts: the path of a socket has to be short
+		"ARGOCD_ASK_PASS_SOCK="+c.Name+"-askpass",
+	), "repo-server", "--address=127.0.0.1", "--port="+strconv.Itoa(port), "--disable-tls",
+		"--metrics-address=127.0.0.1", "--metrics-port="+strconv.Itoa(metrics), "--redis="+redis)
+	if err != nil {
+		return err
 	}
-	controller, err := c.lab.supervisor.start(c.Name+"-"+controllerName, filepath.Join(tools, controllerName), c.lab.environment(
+	return server.await(ctx, "healthy", readyTimeout, func(ctx context.Context) error {
+		return get(ctx, http.DefaultClient, "http://"+address(metrics)+"/healthz?full=true")
+	})
+}
+
+// startApplicationController runs the application controller and waits until it answers.
+func (c *Cluster) startApplicationController(ctx context.Context, home, redis, manifests, metrics string, flags []string) (*process, error) {
+	controller, err := c.lab.supervisor.start(c.Name+"-"+appController, filepath.Join(home, appController), c.lab.environment(
 		"HOME="+home, "ARGOCD_GPG_ENABLED=false",
 		// makes https://kubernetes.default.svc mean the kubeconfig's cluster, as it would inside of it
 		"ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG="+c.Kubeconfig(ArgoCD),
-	), append([]string{"controller", "--kubeconfig=" + c.Kubeconfig(ArgoCD), "--namespace=argocd", "--repo-server=" + repo,
-		"--redis=" + redis, "--metrics-address=" + metrics}, options.ControllerFlags...)...)
+	), append([]string{"controller", "--kubeconfig=" + c.Kubeconfig(ArgoCD), "--namespace=argocd",
+		"--repo-server=" + manifests, "--redis=" + redis, "--metrics-address=" + metrics}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
-	return &Argo{cluster: c, controller: controller}, controller.await(ctx, "healthy", readyTimeout, func(ctx context.Context) error {
+	return controller, controller.await(ctx, "healthy", readyTimeout, func(ctx context.Context) error {
 		return get(ctx, http.DefaultClient, "http://"+metrics+"/healthz")
 	})
 }
