@@ -69,6 +69,8 @@ type part struct {
 	files    []*archive.BufferedFile
 	metadata *v2.Metadata
 	values   map[string]any
+	// replaced are the files that stand in for values.yaml, in order; nil when it counts itself.
+	replaced []layer
 	subs     []*part
 }
 

@@ -15,7 +15,7 @@ type Provenance struct {
 
 // Source is one place that sets a value.
 type Source struct {
-	// Entry is the index in gitops.Helm.Values; -1 is a chart's own values.yaml.
+	// Entry is the index in gitops.Helm.Values; -1 is a chart's own values.yaml, or a file that stands in for it.
 	Entry int
 	// File is the file in the tree: a values file, the file of a parameter, a values.yaml, or the archive that holds
 	// it. It is empty for what stands in the engine's object or in a cluster.
@@ -66,7 +66,12 @@ func (p Provenance) of(path gitops.Path, seen map[string]bool) []Source {
 // own gives the charts' own values files that set a value, parents before dependencies.
 func (p *part) own(path gitops.Path) []Source {
 	var out []Source
-	if found, ok := sets(p.values, path, false); ok {
+	for _, l := range slices.Backward(p.replaced) {
+		if found, ok := sets(l.set, path, l.sparse); ok {
+			out = append(out, Source{Entry: -1, File: l.file, Path: found})
+		}
+	}
+	if found, ok := sets(p.values, path, false); ok && p.replaced == nil {
 		out = append(out, Source{Entry: -1, File: p.place(valuesFile), Packed: p.packed, Path: found})
 	}
 	if sub := p.named()[path[0].Field]; sub != nil && len(path) > 1 {

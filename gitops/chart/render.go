@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 // Release is what a chart sees of the release and of the cluster.
 type Release struct {
 	Name, Namespace string
+	// ChartVersion takes the place of the version in Chart.yaml, when the engine changes it.
+	ChartVersion string
 	// KubeVersion (v1.31.2) is empty when nobody knows it: then a recent version stands in, and what the chart
 	// demands of it is not checked.
 	KubeVersion string
@@ -72,6 +75,7 @@ func (c *Chart) Render(ctx context.Context, values map[string]any, r Release, pa
 	if err != nil {
 		return nil, err
 	}
+	m.Metadata.Version = cmp.Or(r.ChartVersion, m.Metadata.Version)
 	values, _ = clone(values).(map[string]any)
 	s := &session{ctx: ctx, pass: pass, release: r, left: maxOutput}
 	s.varies = r.Upgrades && c.asksOfRelease()

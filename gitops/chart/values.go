@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/strvals"
 
@@ -168,6 +169,27 @@ func (v *Values) from(i int, e gitops.Values, with StandIns) error {
 	}
 	varied := Vary(v.layers[len(v.layers)-1].set, with.Vary).(map[string]any)
 	v.Merged = loader.MergeMaps(v.Merged, varied)
+	return nil
+}
+
+// ReplaceValues merges values files into what stands for the chart's own values.yaml, as Flux's valuesFiles do
+// (fluxcd/source-controller internal/helm/chart/builder.go). None leaves it.
+func (c *Chart) ReplaceValues(files Files, with []gitops.Values) error {
+	if len(with) == 0 {
+		return nil
+	}
+	merged, err := Merge(files, with, StandIns{})
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(merged.Merged) // which is YAML
+	if err != nil {
+		return fmt.Errorf("%s: values files: %w", c.root.home, err)
+	}
+	p := c.root
+	p.values, p.replaced = merged.Merged, merged.layers
+	p.files = slices.DeleteFunc(p.files, func(f *archive.BufferedFile) bool { return f.Name == valuesFile })
+	p.files = append(p.files, &archive.BufferedFile{Name: valuesFile, Data: data})
 	return nil
 }
 

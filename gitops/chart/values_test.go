@@ -145,6 +145,36 @@ ports: [8080]
 	}
 }
 
+func TestFilesInPlaceOfTheChartsValues(t *testing.T) {
+	files := tree("-- c/Chart.yaml --\napiVersion: v2\nname: c\nversion: 1.0.0\n-- c/values.yaml --\na: own\nb: own\n" +
+		"-- c/templates/t.yaml --\n{{ .Values.a }} {{ .Values.b }} {{ .Values.c }} {{ .Chart.Version }}\n-- one.yaml --\na: one\nc: 1000000\n-- two.yaml --\na: two\n")
+	loaded, err := chart.Load(files, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.ReplaceValues(files, []gitops.Values{{File: "one.yaml"}, {File: "two.yaml"}, {File: "none.yaml", Optional: true}}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := loaded.Render(t.Context(), nil, chart.Release{ChartVersion: "1.0.0+abc"}, chart.First, nil)
+	if err != nil || len(out.Documents) != 1 || strings.TrimSpace(out.Documents[0].Text) != "two  1e+06 1.0.0+abc" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	values, err := chart.Merge(files, nil, chart.StandIns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []chart.Source{{Entry: -1, File: "two.yaml", Path: path(t, "a")}, {Entry: -1, File: "one.yaml", Path: path(t, "a")}}
+	if diff := cmp.Diff(want, values.Provenance(loaded).Of(path(t, "a"))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := values.Provenance(loaded).Of(path(t, "b")); got != nil {
+		t.Errorf("the chart's own values still count: %v", got)
+	}
+	if err := loaded.ReplaceValues(files, []gitops.Values{{File: "none.yaml"}}); !errors.Is(err, chart.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // FuzzParameter: whatever a parameter says, it is taken or refused, without a value in the refusal; what it sets is
 // found again.
 func FuzzParameter(f *testing.F) {

@@ -40,6 +40,9 @@ func helmed(src *source, root string, how gitops.Render, env Env, result *Result
 	if err != nil {
 		return err
 	}
+	if err := loaded.ReplaceValues(chartFiles{src}, how.Helm.ValuesFiles); err != nil {
+		return err
+	}
 	h := &helm{src: src, chart: loaded, how: how, release: env.release(*how.Helm), secrets: chart.Secrets(how.Helm.Values)}
 	base, varies, err := h.pass(chart.StandIns{Unknown: standIns()[0]}, chart.First, nil)
 	if err != nil {
@@ -335,7 +338,7 @@ func (r *Result) doubt() {
 // release is what the chart sees of the cluster: what the Application says, else what the cluster is known to be.
 func (e Env) release(h gitops.Helm) chart.Release {
 	r := chart.Release{
-		Name: h.ReleaseName, Namespace: h.Namespace, KubeVersion: cmp.Or(h.KubeVersion, e.KubeVersion),
+		Name: h.ReleaseName, Namespace: h.Namespace, ChartVersion: h.ChartVersion, KubeVersion: cmp.Or(h.KubeVersion, e.KubeVersion),
 		APIVersions: h.APIVersions, SkipCRDs: h.SkipCRDs, SkipSchema: h.SkipSchema, Upgrades: e.helmClient, Lookup: e.helmClient,
 	}
 	if len(r.APIVersions) == 0 {
