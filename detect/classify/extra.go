@@ -92,6 +92,9 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	}
 
 	mark := f.trackingMark(s)
+	if mark == markOurs && provesLittle(s) && !maker.engine && !f.inventoried(s) {
+		mark = markNone
+	}
 	if mark == markNone && elsewhere(s) {
 		return detect.CauseNone, false, maker.writer, "It stands in a namespace that this Application has nothing in."
 	}
@@ -232,6 +235,14 @@ func (f *Facts) trackingMark(s Subject) trackingMark {
 		}
 	}
 	return markOurs
+}
+
+// provesLittle says whether the mark is the label that every Helm chart sets to the name of its release: an object that
+// has it may well be of a release, or of another Application, of the same name.
+func provesLittle(s Subject) bool {
+	_, instance := s.App.Tracking.Labels["app.kubernetes.io/instance"]
+	_, annotated := s.Live.Annotations()[s.App.Tracking.Annotation]
+	return instance && len(s.App.Tracking.Labels) == 1 && !(annotated && s.App.Tracking.Annotation != "")
 }
 
 // argoTrackingKey holds application:group/kind:namespace/name (argoproj/argo-cd util/argo/resource_tracking.go).
