@@ -54,7 +54,7 @@ func TestPublicTree(t *testing.T) {
 	var renders atomic.Int64
 	var spent atomic.Int64
 	request := Request{Tree: tree, Schemas: schemas, AllowWide: os.Getenv("HOLDFAST_CODIFY_WIDE") != "", AllowKind: func(gitops.GroupKind) bool { return true },
-		Fleet: []gitops.Application{app},
+		Fleet: []gitops.Application{app}, Timeout: 10 * time.Minute,
 		Render: func(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
 			started := time.Now()
 			defer func() { renders.Add(1); spent.Add(int64(time.Since(started))) }()

@@ -118,7 +118,7 @@ func (g *goal) concerns(m move) bool {
 	if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == "(is gone)") {
 		return false
 	}
-	return g.remove || m.path.HasPrefix(g.change.Path) || g.change.Path.HasPrefix(m.path)
+	return g.remove || gitops.Overlap(m.old, m.path, g.change.Path) || gitops.Overlap(m.now, m.path, g.change.Path)
 }
 
 // like says whether another goal is the same change in another Application.

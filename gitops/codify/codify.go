@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/gitops"
@@ -125,11 +126,21 @@ func propose(ctx context.Context, request Request, place func(*work, context.Con
 	return w.answer(ctx)
 }
 
-// placeAll places the goals together as far as that goes, and the rest one by one.
+// placeAll places the goals together as far as that goes, and the rest one by one: entries that go from lists
+// first, those that come last.
 func (w *work) placeAll(ctx context.Context) error {
 	ordered := removalsFirst(w.goals)
-	if err := w.together(ctx, ordered); err != nil {
+	going := slices.DeleteFunc(slices.Clone(ordered), func(g *goal) bool { return !g.takesEntry() })
+	if err := w.placeEach(ctx, going); err != nil {
 		return err
+	}
+	for i := range w.members {
+		// Of one member at a time: an edit for one may hide what an edit for another moves there.
+		// Entries that come to a list look for their neighbours in a render, so they wait for it.
+		own := slices.DeleteFunc(slices.Clone(ordered), func(g *goal) bool { return g.member != i || g.entry() })
+		if err := w.together(ctx, own); err != nil {
+			return err
+		}
 	}
 	return w.placeEach(ctx, ordered)
 }

@@ -244,6 +244,8 @@ type move struct {
 	path   gitops.Path
 	after  gitops.Value
 	what   string
+	// old and now are the whole object, in which wished paths find their list entries.
+	old, now map[string]any
 }
 
 func (m move) String() string {
@@ -296,7 +298,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 			}
 		}
 		for _, p := range differences(expected, any(now.Content), nil) {
-			moves = append(moves, move{member: m, id: old.ID, path: p, after: splice.Lookup(now.Content, p)})
+			moves = append(moves, move{member: m, id: old.ID, path: p, after: splice.Lookup(now.Content, p), old: old.Content, now: now.Content})
 		}
 	}
 	for _, d := range after.result.Objects {
@@ -348,6 +350,9 @@ func (w *work) alike(m move) bool {
 		}
 		if g.remove {
 			return true
+		}
+		if !m.path.HasPrefix(g.change.Path) && !g.change.Path.HasPrefix(m.path) {
+			return false
 		}
 		want := g.change.After
 		if m.path.HasPrefix(g.change.Path) && want.Set {

@@ -42,10 +42,15 @@ func byPlace(goals []*goal, now gitops.Declared) []*goal {
 	return out
 }
 
+// entry says whether the goal is that an entry of a list comes, goes or changes as a whole.
+func (g *goal) entry() bool {
+	path := g.change.Path
+	return len(path) > 0 && !path[len(path)-1].IsField()
+}
+
 // takesEntry says whether the goal is that an entry of a list goes.
 func (g *goal) takesEntry() bool {
-	path := g.change.Path
-	return !g.change.After.Set && len(path) > 0 && !path[len(path)-1].IsField()
+	return !g.change.After.Set && g.entry()
 }
 
 // checkpoint is what a rejected edit is taken back to.
