@@ -51,7 +51,7 @@ func run(t *testing.T, text string, guarded bool) (string, error) {
 		"text": "{{ range .Values.list }}{{ . }},{{ end }}{{ .Values.a | quote }}", "tpl": "plain",
 	}
 	release := Release{Name: "r", Namespace: "n"}
-	capabilities, err := release.capabilities()
+	capabilities, err := release.capabilities(First)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -33,6 +34,9 @@ type Release struct {
 	// Upgrades says that the release is installed once and then upgraded, by an engine that uses Helm itself: the
 	// second pass is an upgrade. `helm template` always installs.
 	Upgrades bool
+	// PatchUnsure says that the engine may leave the patch number out of KubeVersion: the first pass has 0 there, the
+	// second pass has it whole.
+	PatchUnsure bool
 	// Lookup says that the engine lets templates look into the cluster, which this render does not; see Pass.
 	Lookup bool
 	// SkipCRDs leaves out the folder crds, SkipSchema does not check values.
@@ -78,7 +82,7 @@ func (c *Chart) Render(ctx context.Context, values map[string]any, r Release, pa
 	m.Metadata.Version = cmp.Or(r.ChartVersion, m.Metadata.Version)
 	values, _ = clone(values).(map[string]any)
 	s := &session{ctx: ctx, pass: pass, release: r, left: maxOutput}
-	s.varies = r.Upgrades && c.asksOfRelease()
+	s.varies = r.Upgrades && c.names("Revision", "IsUpgrade", "IsInstall") || r.PatchUnsure && c.names("KubeVersion")
 	type outcome struct {
 		files map[string]string
 		err   error
@@ -120,7 +124,7 @@ func (m made) run(s *session, values map[string]any) (files map[string]string, e
 	if err := present(m.Chart); err != nil {
 		return nil, err
 	}
-	capabilities, err := s.release.capabilities()
+	capabilities, err := s.release.capabilities(s.pass)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +170,7 @@ func present(c *v2.Chart) error {
 	return nil
 }
 
-func (r Release) capabilities() (*common.Capabilities, error) {
+func (r Release) capabilities(pass Pass) (*common.Capabilities, error) {
 	out := common.DefaultCapabilities.Copy()
 	version := r.KubeVersion
 	if version == "" {
@@ -176,6 +180,11 @@ func (r Release) capabilities() (*common.Capabilities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Kubernetes version %q: want one like v1.31.2", version)
 	}
+	if r.PatchUnsure && pass == First {
+		if kube, err = common.ParseKubeVersion(fmt.Sprintf("v%s.%s.0", kube.Major, kube.Minor)); err != nil {
+			return nil, err
+		}
+	}
 	out.KubeVersion = *kube
 	if r.Exact {
 		out.APIVersions = nil
@@ -184,17 +193,16 @@ func (r Release) capabilities() (*common.Capabilities, error) {
 	return out, nil
 }
 
-// asksOfRelease says whether any template names what an upgrade changes.
-func (c *Chart) asksOfRelease() bool { return c.root.asksOfRelease() }
+// names says whether any template has one of the words.
+func (c *Chart) names(words ...string) bool { return c.root.names(words) }
 
-func (p *part) asksOfRelease() bool {
+func (p *part) names(words []string) bool {
 	for _, f := range p.files {
-		text := string(f.Data)
-		if strings.Contains(text, "Revision") || strings.Contains(text, "IsUpgrade") || strings.Contains(text, "IsInstall") {
+		if slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(f.Data, []byte(word)) }) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.subs, (*part).asksOfRelease)
+	return slices.ContainsFunc(p.subs, func(sub *part) bool { return sub.names(words) })
 }
 
 // templates gives the file in the tree of each template, by Helm's name of it.

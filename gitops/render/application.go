@@ -18,6 +18,8 @@ func Application(ctx context.Context, tree gitops.Tree, app gitops.Application, 
 		tree = tree.Mounted(m.At, m.Tree)
 	}
 	env.helmClient = app.Engine == gitops.Flux
+	// Argo CD does so before 3.4 (https://github.com/argoproj/argo-cd/pull/26469), and nothing tells which one it is.
+	env.minorVersion = app.Engine == gitops.ArgoCD
 	result, err := Render(ctx, tree, app.Source.Path, app.Render, env)
 	if err != nil {
 		return nil, err

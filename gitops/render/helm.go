@@ -341,6 +341,7 @@ func (e Env) release(h gitops.Helm) chart.Release {
 		Name: h.ReleaseName, Namespace: h.Namespace, ChartVersion: h.ChartVersion, KubeVersion: cmp.Or(h.KubeVersion, e.KubeVersion),
 		APIVersions: h.APIVersions, SkipCRDs: h.SkipCRDs, SkipSchema: h.SkipSchema, Upgrades: e.helmClient, Lookup: e.helmClient,
 	}
+	r.PatchUnsure = e.minorVersion && h.KubeVersion == "" && e.KubeVersion != ""
 	if len(r.APIVersions) == 0 {
 		r.APIVersions, r.Exact = e.APIVersions, e.helmClient && len(e.APIVersions) > 0
 	}

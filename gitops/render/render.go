@@ -53,6 +53,8 @@ type Env struct {
 	// Application says none. Empty: nobody knows.
 	KubeVersion string
 	APIVersions []string
+	// minorVersion says that the engine may tell charts the cluster's version without its patch number.
+	minorVersion bool
 	// helmClient says that the engine installs and upgrades releases by Helm itself, where Argo CD only lets it
 	// print the templates.
 	helmClient bool
