@@ -145,7 +145,7 @@ func (j *judge) undumped(id gitops.ObjectID) bool {
 	return true
 }
 
-// attribute asks the audit log who wrote the fields that drift: where that was all that was unknown, it is no more. What is no drift only because admission or an
+// attribute asks the audit log who wrote the fields that drift. What is no drift only because admission or an
 // autoscaler was inferred from its shape is a person's change once the log shows it.
 func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object) {
 	if j.in.Audit == nil {
@@ -158,9 +158,6 @@ func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object)
 		case f.Drift:
 			if !history.Field(f) {
 				j.uncovered.note(history, *f)
-			} else if f.Cause == detect.CauseUnknown && f.Writer.Confidence == detect.ByAudit && f.Writer.IsPerson() {
-				f.Cause = detect.CauseManual
-				f.Reason += " The audit log shows that " + f.Writer.Name() + " did."
 			}
 		case f.Differs && f.Writer != nil && f.Writer.Confidence == detect.Inferred:
 			asked := *f
