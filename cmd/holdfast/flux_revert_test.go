@@ -136,16 +136,16 @@ func TestABranchThatAPersonTookOver(t *testing.T) {
 	s.alice(t, "scale", "deployment/web", "--replicas=5")
 	s.propose(t, 1)
 	branch := s.threads(t, bot.AsPullRequest)[0].Branch
-	parent := func() string { return s.git.Git(t, fluxRepository, "rev-parse", branch+"^") }
+	parent := func() string { return s.git.Git(t, shopRepository, "rev-parse", branch+"^") }
 
 	t.Run("a commit to the base that touches nothing of it moves nothing", func(t *testing.T) {
-		s.git.Commit(t, fluxRepository, "main", "README", map[string]string{"README.md": "The shop, still.\n"})
+		s.git.Commit(t, shopRepository, "main", "README", map[string]string{"README.md": "The shop, still.\n"})
 		s.still(t, 1)
 	})
 	t.Run("new content is pushed from the new head", func(t *testing.T) {
 		s.alice(t, "scale", "deployment/web", "--replicas=6")
 		s.propose(t, 1)
-		if got, want := parent(), s.git.Git(t, fluxRepository, "rev-parse", "main"); got != want {
+		if got, want := parent(), s.git.Git(t, shopRepository, "rev-parse", "main"); got != want {
 			t.Errorf("the branch stands on %s, want main's head %s", got, want)
 		}
 		s.verify(t, branch)
@@ -155,12 +155,12 @@ func TestABranchThatAPersonTookOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.git.Commit(t, fluxRepository, "main", "Comment", map[string]string{"apps/shop/production/kustomization.yaml": "# What customers see.\n" + string(base)})
+		s.git.Commit(t, shopRepository, "main", "Comment", map[string]string{"apps/shop/production/kustomization.yaml": "# What customers see.\n" + string(base)})
 		s.propose(t, 1)
-		if got, want := parent(), s.git.Git(t, fluxRepository, "rev-parse", "main"); got != want {
+		if got, want := parent(), s.git.Git(t, shopRepository, "rev-parse", "main"); got != want {
 			t.Errorf("the branch stands on %s, want main's head %s", got, want)
 		}
-		if got := s.git.Git(t, fluxRepository, "show", branch+":apps/shop/production/kustomization.yaml"); !strings.Contains(got, "# What customers see.") {
+		if got := s.git.Git(t, shopRepository, "show", branch+":apps/shop/production/kustomization.yaml"); !strings.Contains(got, "# What customers see.") {
 			t.Errorf("the branch loses the base's change:\n%s", got)
 		}
 		s.still(t, 1)
@@ -173,8 +173,8 @@ func TestABranchThatAPersonTookOver(t *testing.T) {
 		{"a person's amend, which keeps the message", []string{"commit", "--quiet", "--amend", "--no-edit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			made := s.git.Git(t, fluxRepository, "rev-parse", branch)
-			defer func() { s.git.Git(t, fluxRepository, "update-ref", "refs/heads/"+branch, made) }()
+			made := s.git.Git(t, shopRepository, "rev-parse", branch)
+			defer func() { s.git.Git(t, shopRepository, "update-ref", "refs/heads/"+branch, made) }()
 			dir := s.clone(t)
 			git(t, dir, "checkout", "--quiet", branch)
 			if err := os.WriteFile(filepath.Join(dir, "NOTES.md"), []byte("Ask Bob.\n"), 0o600); err != nil {
@@ -183,7 +183,7 @@ func TestABranchThatAPersonTookOver(t *testing.T) {
 			git(t, dir, "add", "--all")
 			git(t, dir, c.commit...)
 			git(t, dir, "push", "--quiet", "--force", "origin", branch)
-			mine := s.git.Git(t, fluxRepository, "rev-parse", branch)
+			mine := s.git.Git(t, shopRepository, "rev-parse", branch)
 
 			replicas := map[string]string{"6": "7", "7": "8"}[s.get(t, "deployment/web", "{.spec.replicas}")]
 			s.alice(t, "scale", "deployment/web", "--replicas="+replicas)
@@ -191,7 +191,7 @@ func TestABranchThatAPersonTookOver(t *testing.T) {
 			if !strings.Contains(out, "was not made by Holdfast: it is left as it is") || !strings.Contains(out, branch) {
 				t.Errorf("it does not say that the branch is left alone:\n%s", out)
 			}
-			if got := s.git.Git(t, fluxRepository, "rev-parse", branch); got != mine {
+			if got := s.git.Git(t, shopRepository, "rev-parse", branch); got != mine {
 				t.Errorf("the person's commit %s is gone, the branch is at %s", mine, got)
 			}
 		})
@@ -230,7 +230,7 @@ func TestWhatScanSaysOfAnEngineThatDoesNotCorrect(t *testing.T) {
 
 	t.Run("its last apply failed", func(t *testing.T) {
 		s.alice(t, "scale", "deployment/web", "--replicas=5")
-		s.git.Commit(t, fluxRepository, "main", "Broken", map[string]string{"apps/shop/production/kustomization.yaml": `resources:
+		s.git.Commit(t, shopRepository, "main", "Broken", map[string]string{"apps/shop/production/kustomization.yaml": `resources:
   - ../base
 patches:
   - target: {kind: Deployment, name: api}

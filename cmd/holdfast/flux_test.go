@@ -204,7 +204,7 @@ func TestAHotfixAfterAnother(t *testing.T) {
 
 	// Bob wants the second one only: what he closed stays closed, whatever is committed meanwhile.
 	s.close(t, replicas)
-	s.git.Commit(t, fluxRepository, "main", "README", map[string]string{"README.md": "The shop, still.\n"})
+	s.git.Commit(t, shopRepository, "main", "README", map[string]string{"README.md": "The shop, still.\n"})
 	s.follow(t)
 	s.alice(t, "scale", "deployment/web", "--replicas=5")
 	s.propose(t, 1)

@@ -221,12 +221,19 @@ func written(w wantField, by *detect.Writer) wantField {
 	return w
 }
 
-func findingsOf(t *testing.T, out string, driftOnly bool) []detect.Finding {
+// scanOf reads what scan prints, or the errors beside it.
+func scanOf(t *testing.T, out string) scanJSON {
 	t.Helper()
 	var doc scanJSON
-	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&doc); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
+	return doc
+}
+
+func findingsOf(t *testing.T, out string, driftOnly bool) []detect.Finding {
+	t.Helper()
+	doc := scanOf(t, out)
 	for _, u := range doc.Unknown {
 		t.Errorf("unknown: %+v", u)
 	}
