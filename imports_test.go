@@ -15,7 +15,7 @@ import (
 // layer only where siblings says so.
 var layers = [][]string{
 	{"gitops"},
-	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath"},
+	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath", "gitops/release"},
 	{"gitops/typed", "gitops/repo/sign", "gitops/folder", "gitops/chart"},
 	{"gitops/repo", "gitops/render"},
 	{"gitops/render/cache"},
@@ -37,7 +37,7 @@ var layers = [][]string{
 
 // noIO are the packages that must not reach for the disk, the network, the clock or chance.
 var noIO = []string{
-	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath",
+	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
 	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/propose", "templates",
 }
