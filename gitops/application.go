@@ -249,6 +249,8 @@ type Helm struct {
 	ChartVersion string
 	// StorageNamespace is where the engine keeps its record of the release; empty when it keeps none.
 	StorageNamespace string
+	// Revision is the revision of the release that is deployed, as the engine made it; 0 when it tells none.
+	Revision int
 	// KubeVersion (v1.31.2) and APIVersions are what the chart sees of the cluster; empty takes the cluster's,
 	// else Helm's own defaults.
 	KubeVersion string

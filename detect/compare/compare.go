@@ -62,7 +62,7 @@ func (c *Comparer) Compare(declared, live gitops.Object, opts Options) ([]detect
 		root: t, git: git.Content, live: current.Content, managed: live.Content, known: ok,
 	}
 	if w.secret {
-		w.git = foldStringData(w.git)
+		w.git = FoldStringData(w.git)
 	}
 	w.object()
 	if versionErr != nil && !slices.ContainsFunc(w.out, func(d detect.Difference) bool { return d.Differs }) {

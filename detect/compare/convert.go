@@ -44,8 +44,8 @@ func autoscalerV2(o gitops.Object) gitops.Object {
 	return o
 }
 
-// foldStringData gives a Secret as the API server stores it: stringData written over data.
-func foldStringData(content map[string]any) map[string]any {
+// FoldStringData gives a Secret as the API server stores it: stringData written over data.
+func FoldStringData(content map[string]any) map[string]any {
 	raw, there := content["stringData"]
 	if !there {
 		return content

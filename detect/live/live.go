@@ -110,6 +110,14 @@ type Wanted struct {
 	Places      []string
 	PlacedKinds []PlacedKind
 	Keep        func(gitops.Object) bool
+	// Releases are Helm's records to read, where values of Secrets are read at all.
+	Releases []StoredRelease
+}
+
+// StoredRelease names Helm's records of some revisions of a release, and the namespace that they are stored in.
+type StoredRelease struct {
+	Namespace, Name string
+	Revisions       []int
 }
 
 // PlacedKind is a kind to read whole in some namespaces. Of a Crowded one most objects belong to others, as Pods

@@ -59,6 +59,7 @@ func (c *Cluster) Read(ctx context.Context, w Wanted) (*Snapshot, error) {
 	r.wantFound()
 	r.wantNeighbours()
 	r.fetchMissing(ctx)
+	r.fetchReleases(ctx)
 	return r.snapshot(), ctx.Err()
 }
 

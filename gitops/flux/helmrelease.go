@@ -14,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 
 	"holdfast/gitops"
+	"holdfast/gitops/release"
 )
 
 // HelmManager is the field manager of helm-controller. Whoever runs Helm by hand writes under another name.
@@ -84,7 +85,10 @@ func (d *decoder) release(o gitops.Object) {
 func helm(r helmv2.HelmRelease, values []gitops.Values) *gitops.Helm {
 	out := &gitops.Helm{
 		ReleaseName: shortened(r.GetReleaseName()), Namespace: r.GetReleaseNamespace(), Values: values,
-		StorageNamespace: r.GetStorageNamespace(),
+		StorageNamespace: cmp.Or(r.Status.StorageNamespace, r.GetStorageNamespace()),
+	}
+	if h := r.Status.History; len(h) > 0 && h[0] != nil && h[0].Status == release.Deployed && h[0].Name == out.ReleaseName && h[0].Namespace == out.Namespace {
+		out.Revision = h[0].Version // what came after it, and failed, may have changed the objects
 	}
 	last := deployed(r)
 	if install := r.Spec.Install; install != nil {
