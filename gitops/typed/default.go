@@ -19,6 +19,13 @@ func (f *Field) Default(around []map[string]any) (value any, ok bool) {
 			return r.value, true
 		case "sibling":
 			value, ok = dig(around[len(around)-1], r.path)
+		case "beside":
+			if len(around) < 2 {
+				continue
+			}
+			if value, ok = dig(around[len(around)-2], r.path); !ok {
+				continue
+			}
 		case "root":
 			value, ok = dig(around[0], r.path)
 		case "pullPolicy":

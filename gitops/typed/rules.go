@@ -18,6 +18,7 @@ import (
 //	core/v1.Namespace metadata.labels["kubernetes.io/metadata.name"] = root metadata.name
 //	core/v1.Container imagePullPolicy = pullPolicy image                 by the tag of the image beside it
 //	apiextensions/v1.CustomResourceDefinitionNames singular = lower kind   the field beside it in lower case; listOf adds List
+//	core/v1.LimitRangeItem default each max                              for each key of a map: its value in the map beside it
 //	core/v1.ServiceSpec clusterIP server                                 the server chooses it for each object
 //	core/v1.Container args ordered                                       the order of the list has a meaning
 //	apiextensions/v1.CustomResourceDefinitionSpec versions keys name     entries of an atomic list that people know by a key
@@ -105,6 +106,13 @@ func applyLine(line string, deep bool, seen map[string]*Type) error {
 		clone := *f.Type
 		clone.Atomic = false
 		f.Type = &clone
+	case strings.HasPrefix(body, "each "):
+		if f.Type.Kind != Map {
+			return fmt.Errorf("%s %s is no map", name, pathText)
+		}
+		clone := *f.Type
+		clone.each = append(slices.Clip(clone.each), rule{from: "beside", path: strings.Split(body[len("each "):], "."), when: conditions})
+		f.Type = &clone
 	case strings.HasPrefix(body, "keys "):
 		if f.Type.Kind != List {
 			return fmt.Errorf("%s %s is no list", name, pathText)
@@ -120,7 +128,7 @@ func applyLine(line string, deep bool, seen map[string]*Type) error {
 		r.when = conditions
 		f.defaults = append(f.defaults, r)
 	default:
-		return fmt.Errorf("want = VALUE, server, ordered, keys or granular, got %q", body)
+		return fmt.Errorf("want = VALUE, each, server, ordered, keys or granular, got %q", body)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package typed
 
-import "holdfast/gitops"
+import (
+	"slices"
+
+	"holdfast/gitops"
+)
 
 // Kind tells the shapes of a value apart.
 type Kind uint8
@@ -63,6 +67,8 @@ type Type struct {
 	Custom bool
 
 	fields map[string]*Field
+	// each holds the defaults of the keys of a Map that has them: where to take a key's value from.
+	each []rule
 }
 
 // Field is a field of a Struct, or a key of a Map about which something special is known.
@@ -82,7 +88,14 @@ func (t *Type) Field(name string) *Field {
 	if f, ok := t.fields[name]; ok {
 		return f
 	}
-	return nil
+	if len(t.each) == 0 {
+		return nil
+	}
+	f := &Field{Name: name, Type: t.Elem, defaults: slices.Clone(t.each)}
+	for i := range f.defaults {
+		f.defaults[i].path = append(slices.Clip(f.defaults[i].path), name)
+	}
+	return f
 }
 
 // Child gives the type of the value at key of a mapping: anything where nothing is known, nil where the

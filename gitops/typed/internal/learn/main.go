@@ -2,18 +2,23 @@
 // added to a minimal object and that rules.txt does not explain, with its value. A field that was seen with
 // two values needs a rule, and is an error. It needs no cluster; internal/observe does.
 //
+// A kind of builtin.txt or extra.txt of which nothing was observed must stand in unobserved.txt with the reason.
+//
 // Run it with `go run ./gitops/typed/internal/learn` at the root of the repository; -check compares only.
 package main
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"holdfast/gitops/typed"
 )
@@ -48,6 +53,9 @@ func run(in, out string, check bool) error {
 	if err != nil {
 		return err
 	}
+	if err := checkKinds(filepath.Dir(out), seen); err != nil {
+		return err
+	}
 	if !check {
 		return os.WriteFile(out, text, 0o644)
 	}
@@ -56,6 +64,45 @@ func run(in, out string, check bool) error {
 		err = errors.New(out + " is stale: run go run ./gitops/typed/internal/learn")
 	}
 	return err
+}
+
+//go:embed unobserved.txt
+var unobserved string
+
+// checkKinds fails for a kind that is neither observed nor excused, and for an excuse that is none.
+func checkKinds(dir string, seen []observation) error {
+	observed := map[string]bool{}
+	for _, o := range seen {
+		observed[fmt.Sprint(o.Asked["apiVersion"], " ", o.Asked["kind"])] = true
+	}
+	excused := map[string]bool{}
+	for line := range strings.Lines(unobserved) {
+		if words := strings.Fields(line); len(words) > 2 && words[0] != "#" {
+			excused[words[0]+" "+words[1]] = true
+		}
+	}
+	var problems []error
+	for _, file := range []string{"builtin.txt", "extra.txt"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			words := strings.Fields(line)
+			if !strings.HasPrefix(line, "kind ") || len(words) != 4 {
+				continue
+			}
+			kind := words[1] + " " + words[2]
+			if observed[kind] == excused[kind] {
+				problems = append(problems, fmt.Errorf("%s: want it either in internal/observe/minimal.yaml or in internal/learn/unobserved.txt", kind))
+			}
+			delete(excused, kind)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(excused)) {
+		problems = append(problems, fmt.Errorf("unobserved.txt: there is no kind %s", kind))
+	}
+	return errors.Join(problems...)
 }
 
 func learn(seen []observation) ([]byte, error) {
@@ -171,8 +218,14 @@ func (l *learner) mapping(t *typed.Type, asked, stored map[string]any) {
 	l.around = l.around[:len(l.around)-1]
 }
 
+// admitted says whether an admission plug-in fills in the field: what it writes hangs on more than the object.
+func admitted(field string) bool { return field == "core/v1.NodeSpec taints" }
+
 func (l *learner) note(definition, field string, value any) {
 	key := definition + " " + field
+	if admitted(key) {
+		return
+	}
 	text, _ := json.Marshal(value)
 	if l.values[key] == nil {
 		l.values[key] = map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,17 +48,32 @@ func main() {
 	}
 }
 
+// servers are the API servers that are asked, one after the other. The second serves every version that there is; what
+// the first knows too is asked there alone, since features that are off by default change defaults.
+func servers() []lab.Options {
+	return []lab.Options{
+		{},
+		{APIServerFlags: []string{"--runtime-config=api/all=true", "--feature-gates=AllAlpha=true,AllBeta=true"}},
+	}
+}
+
 func run(out string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	l, err := lab.New(ctx, lab.Options{})
+	rest, err := documents()
 	if err != nil {
 		return err
 	}
-	defer l.Stop()
-	observations, err := observe(ctx, l.Clusters[0].Config(lab.Admin))
-	if err != nil {
-		return err
+	var observations []Observation
+	for _, options := range servers() {
+		var seen []Observation
+		if seen, rest, err = start(ctx, options, rest); err != nil {
+			return err
+		}
+		observations = append(observations, seen...)
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("no API server serves %s %s", rest[0].GetAPIVersion(), rest[0].GetKind())
 	}
 	text, err := json.MarshalIndent(observations, "", " ")
 	if err != nil {
@@ -66,40 +82,56 @@ func run(out string) error {
 	return os.WriteFile(out, append(text, '\n'), 0o644)
 }
 
-func observe(ctx context.Context, config *rest.Config) ([]Observation, error) {
+func documents() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, doc := range bytes.Split(minimal, []byte("\n---\n")) {
+		var asked map[string]any
+		if err := yaml.Unmarshal(doc, &asked); err != nil {
+			return nil, err
+		}
+		out = append(out, &unstructured.Unstructured{Object: asked})
+	}
+	return out, nil
+}
+
+func start(ctx context.Context, options lab.Options, objects []*unstructured.Unstructured) (seen []Observation, unserved []*unstructured.Unstructured, err error) {
+	l, err := lab.New(ctx, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Stop()
+	return observe(ctx, l.Clusters[0].Config(lab.Admin), objects)
+}
+
+// observe asks one server for all objects whose kinds it serves.
+func observe(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (seen []Observation, unserved []*unstructured.Unstructured, err error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	discover, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	version, err := discover.ServerVersion()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	groups, err := restmapper.GetAPIGroupResources(discover)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	// Pods are refused while their service account does not exist.
 	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"}}}
 	_, _ = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace("default").Create(ctx, account, metav1.CreateOptions{})
 
-	var out []Observation
 	var problems []error
-	for _, doc := range bytes.Split(minimal, []byte("\n---\n")) {
-		var asked map[string]any
-		if err := yaml.Unmarshal(doc, &asked); err != nil {
-			return nil, err
-		}
-		object := &unstructured.Unstructured{Object: asked}
+	for _, object := range objects {
 		gvk := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %s: %w", gvk.Kind, object.GetName(), err))
+			unserved = append(unserved, object)
 			continue
 		}
 		var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
@@ -111,9 +143,9 @@ func observe(ctx context.Context, config *rest.Config) ([]Observation, error) {
 			problems = append(problems, fmt.Errorf("%s %s: %w", gvk.Kind, object.GetName(), err))
 			continue
 		}
-		out = append(out, Observation{version.GitVersion, asked, stable(stored)})
+		seen = append(seen, Observation{version.GitVersion, object.Object, stable(stored)})
 	}
-	return out, errors.Join(problems...)
+	return seen, unserved, errors.Join(problems...)
 }
 
 // stable replaces what differs at each run.
@@ -121,6 +153,7 @@ func stable(o *unstructured.Unstructured) map[string]any {
 	const uid = "00000000-0000-0000-0000-000000000001"
 	text, _ := json.Marshal(o.Object)
 	text = bytes.ReplaceAll(text, []byte(o.GetUID()), []byte(uid))
+	text = regexp.MustCompile(`"timeAdded":"[^"]*"`).ReplaceAll(text, []byte(`"timeAdded":"2026-01-01T00:00:00Z"`))
 	var out map[string]any
 	_ = json.Unmarshal(text, &out)
 	metadata := out["metadata"].(map[string]any)
