@@ -109,6 +109,7 @@ func (s *shop) propose(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	out, code := s.run(t, append([]string{"propose"}, args...)...)
 	if code != want {
+		s.run(t, "scan", "-o", "json")
 		t.Fatalf("propose: exit %d, want %d", code, want)
 	}
 	return out

@@ -297,7 +297,7 @@ func TestBranch(t *testing.T) {
 }
 
 func TestApplied(t *testing.T) {
-	const other = "89abcdef0123456789abcdef0123456789abcdef"
+	const other, third = "89abcdef0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210fedcba98"
 	history := "  history: [{id: 1, revision: " + other + "}, {id: 2, revision: " + hash + "}]"
 	operation := func(phase, sync string) string {
 		return "  operationState: {phase: " + phase + ", operation: {sync: {" + sync + "}}, syncResult: {revision: " + other + "}}"
@@ -314,6 +314,8 @@ func TestApplied(t *testing.T) {
 		{"some resources alone are not all", []string{history, operation("Succeeded", "resources: [{kind: Service, name: web}]")}, hash},
 		{"files of a person's machine are not Git", []string{history, operation("Succeeded", "manifests: ['{}']")}, hash},
 		{"found in sync without a sync", []string{"  sync: {status: Synced, revision: " + hash + "}"}, hash},
+		{"in sync with a commit that said what was live, and was never synced", []string{history, operation("Succeeded", ""), "  sync: {status: Synced, revision: " + third + "}"}, third},
+		{"in sync with another repository than now", []string{history, "  sync: {status: Synced, revision: " + third + ", comparedTo: {source: {repoURL: 'https://example.com/other.git'}}}"}, hash},
 		{"never synced", []string{"  sync: {status: OutOfSync, revision: " + hash + "}"}, ""},
 		{"no status", nil, ""},
 	} {

@@ -165,6 +165,8 @@ type status struct {
 		Status    string   `json:"status"`
 		Revision  string   `json:"revision"`
 		Revisions []string `json:"revisions"`
+		// ComparedTo has the sources that were compared.
+		ComparedTo synced `json:"comparedTo"`
 	} `json:"sync"`
 	History        []synced `json:"history"`
 	OperationState *struct {

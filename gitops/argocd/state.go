@@ -18,11 +18,18 @@ func (a application) trackingName(id gitops.ObjectID) string {
 	return id.Namespace + "_" + id.Name
 }
 
-// applied gives, by source, the revision that the engine last applied: that of the last operation if it was a
-// whole sync that succeeded, else the newest of the history, else what the Application was found to be in sync
-// with. A sync of some resources alone leaves the others at the history's.
+// applied gives, by source, the revision whose files the cluster has: the one that the Application is in sync with,
+// which may be newer than its last sync, since nothing is synced where a commit only says what is live already. Else
+// that of the last operation if it was a whole sync that succeeded, else the newest of the history. A sync of some
+// resources alone leaves the others at the history's.
 func (a application) applied() []string {
 	sources := a.sources()
+	if sync := a.Status.Sync; sync.Status == "Synced" {
+		then := synced{Revision: sync.Revision, Revisions: sync.Revisions, Source: sync.ComparedTo.Source, Sources: sync.ComparedTo.Sources}
+		if out := then.of(sources); out != nil {
+			return out
+		}
+	}
 	if o := a.Status.OperationState; o != nil && o.Phase == "Succeeded" && o.SyncResult != nil {
 		if sync := o.Operation.Sync; sync == nil || !sync.DryRun && len(sync.Resources) == 0 && len(sync.Manifests) == 0 {
 			if out := o.SyncResult.of(sources); out != nil {
@@ -32,11 +39,6 @@ func (a application) applied() []string {
 	}
 	if n := len(a.Status.History); n > 0 {
 		if out := a.Status.History[n-1].of(sources); out != nil {
-			return out
-		}
-	}
-	if sync := a.Status.Sync; sync.Status == "Synced" {
-		if out := (synced{Revision: sync.Revision, Revisions: sync.Revisions}).of(sources); out != nil {
 			return out
 		}
 	}
