@@ -66,6 +66,12 @@ metadata: {name: hand-{{ns}}}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: default, namespace: {{ns}}}]
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: people-{{ns}}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob@example.test}]
+---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: hand-{{ns}}}
@@ -178,6 +184,8 @@ func TestWhatPeopleMakePastGitIsFound(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRoleBinding.rbac.authorization.k8s.io/hand-shop drift manual critical issue alice@example.test",
+		"ClusterRoleBinding.rbac.authorization.k8s.io/people-elsewhere drift manual critical issue alice@example.test",
+		"ClusterRoleBinding.rbac.authorization.k8s.io/people-shop drift manual critical issue alice@example.test",
 		"Deployment.apps/shop/hand drift manual critical issue alice@example.test",
 		"NetworkPolicy.networking.k8s.io/shop/hand drift manual critical issue alice@example.test",
 		"Pod/shop/hand drift manual critical issue alice@example.test",

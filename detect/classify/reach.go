@@ -16,7 +16,9 @@ import (
 func (f *Facts) Bears(object gitops.Object, namespace string, declared []gitops.GroupKind) bool {
 	switch object.ID.Kind {
 	case "ClusterRoleBinding":
-		return slices.ContainsFunc(mappings(object.Content["subjects"]), func(s map[string]any) bool { return livesIn(s, namespace) })
+		return slices.ContainsFunc(mappings(object.Content["subjects"]), func(s map[string]any) bool {
+			return livesIn(s, namespace) || isPerson(s) && !f.older(object, namespace)
+		})
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		return slices.ContainsFunc(mappings(object.Content["webhooks"]), func(hook map[string]any) bool {
 			return f.asks(namespacedOnly(hook, "rules"), namespace, declared)
@@ -37,8 +39,7 @@ func (f *Facts) Bears(object gitops.Object, namespace string, declared []gitops.
 	return false
 }
 
-// livesIn says whether a subject is something that runs in the namespace, alone or among others. Users and groups of
-// people live in no namespace.
+// livesIn says whether a subject is something that runs in the namespace, alone or among others.
 func livesIn(subject map[string]any, namespace string) bool {
 	name, _ := subject["name"].(string)
 	switch subject["kind"] {
@@ -52,6 +53,20 @@ func livesIn(subject map[string]any, namespace string) bool {
 		}, name)
 	}
 	return false
+}
+
+// isPerson says whether a subject is a user or a group of people, whose rights hold in every namespace.
+func isPerson(subject map[string]any) bool {
+	name, _ := subject["name"].(string)
+	return subject["kind"] == "User" && !strings.HasPrefix(name, "system:") ||
+		subject["kind"] == "Group" && (!strings.HasPrefix(name, "system:") || name == "system:masters")
+}
+
+// older says whether an object is known to be older than the namespace: what people may do in a cluster before it is
+// used is how it was set up.
+func (f *Facts) older(object gitops.Object, namespace string) bool {
+	born, at := f.neighbours.born[namespace], created(object)
+	return !born.IsZero() && !at.IsZero() && at.Before(born)
 }
 
 // namespacedOnly is matching without the rules that are about objects of the whole cluster alone.
