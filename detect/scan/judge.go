@@ -13,6 +13,7 @@ import (
 	"holdfast/detect/policy"
 	"holdfast/gitops"
 	"holdfast/gitops/flux"
+	"holdfast/gitops/packed"
 )
 
 // judge gives the findings of the members of one cluster.
@@ -24,6 +25,8 @@ type judge struct {
 	// claimed are the objects that a member declares, or may declare for all that is known: what one
 	// Application holds is no orphan of another.
 	claimed map[gitops.ObjectID]bool
+	// engines are the engines' own objects.
+	engines *packed.Set
 	// uncovered counts the changes of which the audit log cannot tell.
 	uncovered uncovered
 }
@@ -50,6 +53,7 @@ func (j *judge) member(m *member) detect.Scan {
 		return out
 	}
 	j.problems(&out, m)
+	j.handMade(&out, m)
 	head := map[gitops.ObjectID]*gitops.Declared{}
 	for i := range m.head {
 		head[m.head[i].ID] = &m.head[i]
@@ -95,18 +99,22 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		if f.Drift && m.headCommit != "" && head == nil {
 			f.Cause, f.Drift, f.Reason = detect.CausePending, false, fmt.Sprintf("Git is ahead: commit %.12s, not applied yet, does not declare it any more.", m.headCommit)
 		}
+		if f.Drift && m.stored.lacks(declared.ID) {
+			f.Cause, f.Drift, f.Reason = detect.CausePending, false, m.stored.pending("that has no such object")
+		}
 		f.Writer = &detect.Writer{Confidence: detect.Unresolved}
 		j.attributeObject(m, &f)
 		j.settleObject(&f, m)
 		return f, true
 	}
-	differences, err := j.compare(m, declared.Object, *live)
+	differences, err := j.compare(m, m.stored.git(declared.Object), *live)
 	if err != nil {
 		out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, err.Error()))
 	}
 	differences = m.masked(declared.Object, differences)
 	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
 	fields = j.pending(m, head, live, fields)
+	fields = j.unreleased(m, declared.Object, live, fields)
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	unstable(m, declared.Object, fields)
 	j.attribute(m, fields, live)
@@ -235,6 +243,9 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 	if f.Cause == detect.CauseNone || f.Cause == detect.CauseController && !j.in.All {
 		return f, false // with copied marks, or of a controller's own making
 	}
+	if f.Drift && m.stored.has(o.ID) {
+		f.Cause, f.Drift, f.Reason = detect.CausePending, false, m.stored.pending("that has it, and Git declares it no more")
+	}
 	j.attributeObject(m, &f)
 	j.settleObject(&f, m)
 	return f, true
@@ -281,6 +292,7 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 			EngineRemoves: policy.EngineRemoves(m.app, *f, field),
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
+		j.byChance(m, f.Declared.Object, field, &d)
 		j.unrevertable(m, subject, field, &d)
 		field.AfterHeal, field.Offer, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
 		if field.Drift || !f.Drift {

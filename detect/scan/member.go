@@ -37,6 +37,9 @@ type member struct {
 	policy     *policy.Policy
 	// facts are the cluster's, with what this member's policy adds.
 	facts *classify.Facts
+	// stored is Helm's own record of the release, byHand the next revision where somebody else made one.
+	stored stored
+	byHand *record
 	// tracked are the live objects that carry the Application's mark, in order.
 	tracked []gitops.ObjectID
 	// reason says why the member is unknown (declared is nil), or what limits it.

@@ -110,9 +110,12 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
 		in: in, target: target, comparer: compare.New(schemas),
-		snapshot: snapshot,
+		snapshot: snapshot, engines: own.Objects,
 	}
 	judge.claims(members)
+	for _, m := range members {
+		judge.stored(ctx, m, env)
+	}
 	strays := places.strays(judge, facts, members)
 	results := make([]detect.Scan, len(members))
 	var group sync.WaitGroup
@@ -243,6 +246,11 @@ func wanted(members []*member) live.Wanted {
 		}
 		for _, id := range m.app.Inventory {
 			add(id)
+		}
+		if h := m.app.Render.Helm; h != nil && h.Revision > 0 && m.result != nil {
+			w.Releases = append(w.Releases, live.StoredRelease{
+				Namespace: h.StorageNamespace, Name: h.ReleaseName, Revisions: []int{h.Revision, h.Revision + 1},
+			})
 		}
 		if s := m.app.Tracking.Selector; s != "" && !slices.Contains(w.Selectors, s) {
 			w.Selectors = append(w.Selectors, s)

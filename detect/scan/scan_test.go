@@ -28,7 +28,8 @@ import (
 var update = flag.Bool("update", false, "write what the scans say into the scenarios")
 
 // TestScenarios runs each file of testdata: git/N/… is commit N of the only repository, the greatest N its
-// head; live.yaml is what the cluster holds, scan.yaml what else is so, want what the scan says.
+// head; live.yaml is what the cluster holds, helm/… are Helm's records in it, scan.yaml is what else is so, want what the
+// scan says.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -86,21 +87,16 @@ type settings struct {
 func readScenario(t *testing.T, archive *txtar.Archive) scenario {
 	t.Helper()
 	s := scenario{commits: fakeRepository{}}
-	dir := t.TempDir()
+	var dumped []string
 	trees := map[string]map[string]gitops.File{}
 	for _, f := range archive.Files {
 		switch {
 		case f.Name == "want":
 			s.want = string(f.Data)
 		case f.Name == "live.yaml":
-			name := filepath.Join(dir, f.Name)
-			if err := os.WriteFile(name, f.Data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var err error
-			if s.live, err = live.Dump([]string{name}); err != nil {
-				t.Fatal(err)
-			}
+			dumped = append(dumped, writeFile(t, string(f.Data)))
+		case strings.HasPrefix(f.Name, "helm/"):
+			dumped = append(dumped, writeFile(t, storedRelease(t, f.Data)))
 		case f.Name == "scan.yaml":
 			if err := yaml.UnmarshalStrict(f.Data, &s.settings); err != nil {
 				t.Fatal(err)
@@ -108,13 +104,17 @@ func readScenario(t *testing.T, archive *txtar.Archive) scenario {
 		default:
 			number, name, ok := strings.Cut(strings.TrimPrefix(f.Name, "git/"), "/")
 			if !ok {
-				t.Fatalf("%s: want git/N/…, live.yaml, scan.yaml or want", f.Name)
+				t.Fatalf("%s: want git/N/…, helm/…, live.yaml, scan.yaml or want", f.Name)
 			}
 			if trees[number] == nil {
 				trees[number] = map[string]gitops.File{}
 			}
 			trees[number][name] = gitops.File{Data: f.Data}
 		}
+	}
+	var err error
+	if s.live, err = live.Dump(dumped); err != nil {
+		t.Fatal(err)
 	}
 	for number, files := range trees {
 		s.commits[strings.Repeat(number, 40)] = gitops.NewTree(files)

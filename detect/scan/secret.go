@@ -102,7 +102,7 @@ func (m *member) masked(declared gitops.Object, differences []detect.Difference)
 	for i := range differences {
 		d := &differences[i]
 		if slices.ContainsFunc(m.result.Secret[declared.ID], func(p gitops.Path) bool { return gitops.Overlap(declared.Content, p, d.Path) }) ||
-			holds(d.Git.V, values) || holds(d.Live.V, values) {
+			m.stored.covers(declared, d.Path) || holds(d.Git.V, values) || holds(d.Live.V, values) {
 			d.Git, d.Live, d.Masked = mask(d.Git), mask(d.Live), true
 		}
 	}
