@@ -15,9 +15,14 @@ func (c *Comparer) sameVersion(declared, live gitops.Object) (git, current gitop
 		return declared, live, nil
 	}
 	if live.ID.Group == "autoscaling" && live.ID.Kind == "HorizontalPodAutoscaler" {
-		return autoscalerV2(declared), autoscalerV2(live), nil
+		git, current = autoscalerV2(declared), autoscalerV2(live)
+		if !abridged(declared) && !abridged(live) {
+			return git, current, nil
+		}
+	} else {
+		git, current = declared, live
 	}
-	return declared, live, fmt.Errorf("declared as %s and read as %s: read it at Git's version", declared.APIVersion, live.APIVersion)
+	return git, current, fmt.Errorf("declared as %s and read as %s: read it at Git's version", declared.APIVersion, live.APIVersion)
 }
 
 // autoscalerV2 converts an autoscaling/v1 object as the API server does
@@ -66,4 +71,20 @@ func FoldStringData(content map[string]any) map[string]any {
 		out["data"] = data
 	}
 	return out
+}
+
+// abridged says whether an autoscaling/v1 object stands for more than that version has fields for: the API server puts
+// the rest into annotations, in a form that it reads and nobody writes.
+func abridged(o gitops.Object) bool {
+	if o.APIVersion != "autoscaling/v1" {
+		return false
+	}
+	metadata, _ := o.Content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for _, part := range []string{"metrics", "behavior"} {
+		if _, there := annotations["autoscaling.alpha.kubernetes.io/"+part]; there {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"errors"
+	"maps"
 	"strings"
 )
 
@@ -14,20 +15,98 @@ func (s *Schemas) addCRD(content map[string]any) error {
 	if group == "" || kind == "" || len(versions) == 0 {
 		return errors.New("spec names no group, kind or version")
 	}
+	var stored map[string]any
+	for _, item := range versions {
+		if version, _ := item.(map[string]any); is(version, "storage") && !convertsByWebhook(spec) {
+			stored = schemaOf(version)
+		}
+	}
 	for _, item := range versions {
 		version, _ := item.(map[string]any)
 		name, _ := version["name"].(string)
 		if name == "" {
 			return errors.New("spec.versions has an entry without a name")
 		}
-		wrapper, _ := version["schema"].(map[string]any)
-		schema, _ := wrapper["openAPIV3Schema"].(map[string]any)
-		if schema == nil {
-			schema = map[string]any{preserve: true}
-		}
-		s.crds[group+"/"+name+" "+kind] = &lazyType{schema: schema}
+		s.crds[group+"/"+name+" "+kind] = &lazyType{schema: schemaOf(version), stored: stored}
 	}
 	return nil
+}
+
+// schemaOf gives the schema of a version. A version without one keeps any field.
+func schemaOf(version map[string]any) map[string]any {
+	wrapper, _ := version["schema"].(map[string]any)
+	if schema, ok := wrapper["openAPIV3Schema"].(map[string]any); ok {
+		return schema
+	}
+	return map[string]any{preserve: true}
+}
+
+func convertsByWebhook(spec map[string]any) bool {
+	conversion, _ := spec["conversion"].(map[string]any)
+	return conversion["strategy"] == "Webhook"
+}
+
+// withStoredDefaults gives the schema of a version with the defaults of the one that objects are stored at: reading
+// from storage puts those in too, before the object is brought to the version that was asked for (kubernetes.io/docs,
+// Defaulting). Where a version prunes a field, its default goes with it.
+func withStoredDefaults(schema, stored map[string]any) map[string]any {
+	if len(schema) == 0 || len(stored) == 0 {
+		return schema
+	}
+	out := maps.Clone(schema)
+	if value, ok := stored["default"]; ok {
+		if _, own := out["default"]; !own {
+			out["default"] = value
+		}
+	}
+	for _, part := range []string{"items", "additionalProperties"} {
+		mine, ok := schema[part].(map[string]any)
+		theirs, _ := stored[part].(map[string]any)
+		if ok {
+			out[part] = withStoredDefaults(mine, theirs)
+		}
+	}
+	theirs, _ := stored["properties"].(map[string]any)
+	if len(theirs) == 0 {
+		return out
+	}
+	mine, _ := schema["properties"].(map[string]any)
+	properties := maps.Clone(mine)
+	if properties == nil {
+		properties = map[string]any{}
+	}
+	for name, raw := range theirs {
+		other, _ := raw.(map[string]any)
+		own, ok := properties[name].(map[string]any)
+		switch {
+		case ok:
+			properties[name] = withStoredDefaults(own, other)
+		case is(schema, preserve) && holdsDefault(other):
+			properties[name] = other
+		}
+	}
+	if len(properties) > 0 {
+		out["properties"] = properties
+	}
+	return out
+}
+
+func holdsDefault(schema map[string]any) bool {
+	if _, ok := schema["default"]; ok {
+		return true
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, raw := range properties {
+		if property, ok := raw.(map[string]any); ok && holdsDefault(property) {
+			return true
+		}
+	}
+	for _, part := range []string{"items", "additionalProperties"} {
+		if inner, ok := schema[part].(map[string]any); ok && holdsDefault(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 const preserve = "x-kubernetes-preserve-unknown-fields"

@@ -31,9 +31,9 @@ type Schemas struct {
 
 // lazyType compiles the schema of a custom resource when it is first asked for.
 type lazyType struct {
-	once   sync.Once
-	schema map[string]any
-	t      *Type
+	once           sync.Once
+	schema, stored map[string]any
+	t              *Type
 }
 
 // Builtin gives the types of Kubernetes' own kinds. It fails only when the embedded text is broken.
@@ -100,8 +100,8 @@ func (s *Schemas) Lookup(apiVersion, kind string) (t *Type, ok bool) {
 		return nil, false
 	}
 	lazy.once.Do(func() {
-		lazy.t = s.object(fromOpenAPI(lazy.schema))
-		lazy.schema = nil
+		lazy.t = s.object(fromOpenAPI(withStoredDefaults(lazy.schema, lazy.stored)))
+		lazy.schema, lazy.stored = nil, nil
 	})
 	return lazy.t, true
 }
