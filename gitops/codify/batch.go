@@ -24,6 +24,8 @@ type attempt struct {
 	decided, hopeless bool
 	// doubtful says that a refusal may have been another edit's fault: the goal is tried again alone.
 	doubtful bool
+	// alone says that what the goal's edits do cannot be told from what others do.
+	alone bool
 }
 
 // trial is a candidate of an attempt, made on top of those of the attempts before it. It has no edits where
@@ -85,11 +87,13 @@ func (w *work) rounds(ctx context.Context, attempts []*attempt) (clear bool, err
 			return false, nil
 		}
 		for i, t := range trials {
-			if !t.decided {
+			if t.alone {
+				t.best, t.decided, t.hopeless, t.doubtful = nil, false, true, true
+			} else if !t.decided {
 				t.learn(j.verdicts[i], j.doubtful[i])
 			}
 		}
-		if slices.ContainsFunc(trials, func(t trial) bool { return !t.decided }) {
+		if slices.ContainsFunc(trials, func(t trial) bool { return !t.decided || t.alone }) {
 			continue
 		}
 		idle := w.idle(ctx, trials)

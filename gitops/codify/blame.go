@@ -50,12 +50,13 @@ func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree
 		closed[i], moved = w.compare(i, before, after, j.engine)
 		j.closed = append(j.closed, closed[i]...)
 		for _, mv := range moved {
-			to := w.blamed(trials, i, mv)
+			to, sure := w.blamed(trials, i, mv)
 			if to == nil {
 				return j, false
 			}
-			for _, t := range to {
-				moves[t] = append(moves[t], mv)
+			for _, n := range to {
+				moves[n] = append(moves[n], mv)
+				trials[n].alone = trials[n].alone || !sure
 			}
 		}
 	}
@@ -67,22 +68,31 @@ func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree
 	return j, true
 }
 
-// blamed gives the trials whose goal is the moved field, or else the only undecided one that edits a file
-// which the member reads. None: it cannot be told.
-func (w *work) blamed(trials []trial, member int, mv move) []int {
-	var out, suspects []int
+// blamed gives the trials whose goal is the moved field, or else the undecided ones that edit the object, or else
+// the only undecided one that edits a file which the member reads. sure is false where it may be another one's
+// doing. None: it cannot be told.
+func (w *work) blamed(trials []trial, member int, mv move) (out []int, sure bool) {
+	var near, suspects []int
 	for n, t := range trials {
-		switch {
+		switch id := t.goal.wish.Declared.ID; {
 		case t.goal.concerns(mv):
 			out = append(out, n)
-		case !t.decided && len(t.candidate.Edits) > 0 && w.may(w.members[member], w.now.renders[member], t.candidate.files()):
+		case t.decided || len(t.candidate.Edits) == 0 || !w.may(w.members[member], w.now.renders[member], t.candidate.files()):
+		case id.GroupKind() == mv.id.GroupKind() && id.Name == mv.id.Name:
+			near = append(near, n)
+		default:
 			suspects = append(suspects, n)
 		}
 	}
-	if len(out) == 0 && len(suspects) == 1 {
-		return suspects
+	switch {
+	case len(out) > 0:
+		return out, true
+	case len(near) > 0:
+		return near, len(near)+len(suspects) == 1
+	case len(suspects) == 1:
+		return suspects, true
 	}
-	return out
+	return nil, false
 }
 
 // verdictOf is the verdict on one trial, as if it had been alone.
