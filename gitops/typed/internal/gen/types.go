@@ -112,6 +112,9 @@ func (g *generator) define(t reflect.Type, atom *schema.Atom) {
 			ref = &merge.Type
 		}
 		text := g.typeText(f.goType, g.mergeAtom(ref))
+		if elem, isList := strings.CutPrefix(text, "[] "); isList && atom == nil && f.mergeKey != "" {
+			text = "[" + f.mergeKey + "] " + elem
+		}
 		b.WriteString("\t" + f.name + " " + text)
 		if merge != nil && publishes(merge.Default) {
 			fmt.Fprintf(&b, " = %#v", merge.Default)
@@ -138,11 +141,13 @@ func publishes(v any) bool {
 type jsonField struct {
 	name   string
 	goType reflect.Type
+	// mergeKey is the key of a list's entries according to the Go type; kinds that the merge schema lacks have no other.
+	mergeKey string
 }
 
 // fieldsOf lists the fields as JSON has them, embedded structures included, sorted by name.
 func fieldsOf(t reflect.Type) []jsonField {
-	found := map[string]reflect.Type{}
+	found := map[string]jsonField{}
 	var collect func(reflect.Type)
 	collect = func(t reflect.Type) {
 		for f := range fieldSeq(t) {
@@ -156,14 +161,14 @@ func fieldsOf(t reflect.Type) []jsonField {
 				}
 				collect(inner)
 			case name != "":
-				found[name] = f.Type
+				found[name] = jsonField{name, f.Type, f.Tag.Get("patchMergeKey")}
 			}
 		}
 	}
 	collect(t)
 	var out []jsonField
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, jsonField{name, found[name]})
+		out = append(out, found[name])
 	}
 	return out
 }
