@@ -287,11 +287,11 @@ type Parameter struct {
 	String            bool
 }
 
-// ValuesFrom names a key of a ConfigMap or Secret; its text is YAML, or with TargetPath one value set there.
-// Known is false while nobody could read it.
+// ValuesFrom names a key of a ConfigMap or Secret; its text is YAML, or with TargetPath one value set there: in the
+// syntax of Helm's --set, with Literal as it is. Known is false while nobody could read it.
 type ValuesFrom struct {
 	Kind, Name, Key, TargetPath string
-	Known                       bool
+	Literal, Known              bool
 	Text                        string
 }
 

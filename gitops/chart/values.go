@@ -116,8 +116,13 @@ func (v *Values) parameter(files Files, i int, e gitops.Values) error {
 		return fmt.Errorf("file %s of parameter %s: %w", p.File, p.Name, ErrNotFound)
 	}
 	return v.set(i, p.File, place(i, e), func(into map[string]any) error {
-		return strvals.ParseIntoFile(p.Name+"=file", into, func([]rune) (any, error) { return string(data), nil })
+		return verbatim(p.Name, string(data), into)
 	})
+}
+
+// verbatim sets a text in which nothing has a meaning, at a path in which a backslash keeps a dot.
+func verbatim(at, text string, into map[string]any) error {
+	return strvals.ParseIntoFile(at+"=file", into, func([]rune) (any, error) { return text, nil })
 }
 
 func (v *Values) assign(i int, file, name, line string, asText bool) error {
@@ -140,7 +145,8 @@ func (v *Values) set(i int, file, name string, parse func(map[string]any) error)
 }
 
 // from takes the text of a ConfigMap or Secret. With a target path it is one value, quoted for a text, as Flux's
-// helm-controller reads it (fluxcd/pkg chartutil/values.go).
+// helm-controller reads it (fluxcd/pkg chartutil/values.go); a literal one is taken as it is
+// (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
 func (v *Values) from(i int, e gitops.Values, with StandIns) error {
 	f := *e.From
 	name := fmt.Sprintf("%s %s, key %s", f.Kind, f.Name, f.Key)
@@ -156,6 +162,9 @@ func (v *Values) from(i int, e gitops.Values, with StandIns) error {
 	if f.TargetPath != "" {
 		if secret {
 			text = with.Vary
+		}
+		if f.Literal {
+			return v.set(i, "", name, func(into map[string]any) error { return verbatim(f.TargetPath, text, into) })
 		}
 		for _, quote := range []string{"'", `"`} {
 			if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {

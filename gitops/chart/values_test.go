@@ -51,6 +51,9 @@ func TestMerge(t *testing.T) {
 		{"a key of a Secret", []gitops.Values{from(true, "", "a: {b: c}")}, map[string]any{"a": map[string]any{"b": "c"}}, ""},
 		{"a key of a Secret with a target", []gitops.Values{from(true, "a.b", "3")}, map[string]any{"a": map[string]any{"b": int64(3)}}, ""},
 		{"a quoted key of a Secret with a target", []gitops.Values{from(true, "a.b", `"3"`)}, map[string]any{"a": map[string]any{"b": "3"}}, ""},
+		{"a literal key of a ConfigMap", []gitops.Values{{From: &gitops.ValuesFrom{Kind: "ConfigMap", Name: "c", Key: "k", TargetPath: `a.app\.yml[1]`, Literal: true, Known: true, Text: "'x' = [1],{y},\\\n"}}},
+			map[string]any{"a": map[string]any{"app.yml": []any{nil, "'x' = [1],{y},\\\n"}}}, ""},
+		{"a literal key without a target is YAML", []gitops.Values{{From: &gitops.ValuesFrom{Kind: "ConfigMap", Name: "c", Key: "k", Literal: true, Known: true, Text: "a: b"}}}, map[string]any{"a": "b"}, ""},
 		{"a Secret that was not read", []gitops.Values{from(false, "", "")}, map[string]any{}, ""},
 		{"a Secret with a target that was not read", []gitops.Values{from(false, "a.b", "")}, map[string]any{"a": map[string]any{"b": "stand-in"}}, ""},
 	} {

@@ -147,7 +147,7 @@ func deployed(r helmv2.HelmRelease) *helmv2.Snapshot {
 func (d *decoder) values(id gitops.ObjectID, r helmv2.HelmRelease) ([]gitops.Values, error) {
 	var out []gitops.Values
 	for i, from := range r.Spec.ValuesFrom {
-		v := gitops.ValuesFrom{Kind: from.Kind, Name: from.Name, Key: from.GetValuesKey(), TargetPath: from.TargetPath}
+		v := gitops.ValuesFrom{Kind: from.Kind, Name: from.Name, Key: from.GetValuesKey(), TargetPath: from.TargetPath, Literal: from.Literal}
 		if data, known := d.data(gitops.ObjectID{Kind: from.Kind, Namespace: id.Namespace, Name: from.Name}); known {
 			text, there := data[v.Key]
 			if !there && from.Optional {
@@ -157,12 +157,6 @@ func (d *decoder) values(id gitops.ObjectID, r helmv2.HelmRelease) ([]gitops.Val
 			if !there {
 				d.problem(id, gitops.NoSource, true, "spec.valuesFrom[%d]: %s %s has no key %s", i, from.Kind, from.Name, v.Key)
 			}
-		}
-		if from.Literal && from.TargetPath != "" && v.Known {
-			if strings.ContainsAny(v.Text, `,\{}'"`) {
-				d.problem(id, gitops.Unsupported, true, "spec.valuesFrom[%d]: a literal with commas, braces, quotes or backslashes is not supported", i)
-			}
-			v.Text = "'" + v.Text + "'"
 		}
 		out = append(out, gitops.Values{From: &v, Optional: from.Optional})
 	}

@@ -1,6 +1,7 @@
 package flux_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ spec:
   storageNamespace: storage
   valuesFrom:
     - {kind: ConfigMap, name: values}
-    - {kind: Secret, name: values, valuesKey: password, targetPath: db.password}
+    - {kind: Secret, name: values, valuesKey: password, targetPath: db.password, literal: true}
     - {kind: ConfigMap, name: not-read, optional: true}
     - {kind: ConfigMap, name: values, valuesKey: none, optional: true}
   values: {replicas: 2}
@@ -84,7 +85,7 @@ func TestHelmRelease(t *testing.T) {
 			ValuesFiles: []gitops.Values{{File: "$chart/values.yaml", Optional: true}, {File: "$chart/values-prod.yaml", Optional: true}},
 			Values: []gitops.Values{
 				{From: &gitops.ValuesFrom{Kind: "ConfigMap", Name: "values", Key: "values.yaml", Known: true, Text: "size: 1"}},
-				{From: &gitops.ValuesFrom{Kind: "Secret", Name: "values", Key: "password", TargetPath: "db.password", Known: true, Text: "not-a-real-one"}},
+				{From: &gitops.ValuesFrom{Kind: "Secret", Name: "values", Key: "password", TargetPath: "db.password", Literal: true, Known: true, Text: "not-a-real-one"}},
 				{From: &gitops.ValuesFrom{Kind: "ConfigMap", Name: "not-read", Key: "values.yaml"}, Optional: true},
 				{Inline: map[string]any{"replicas": 2.0}, At: gitops.Path{gitops.Field("spec"), gitops.Field("values")}},
 			},
@@ -212,10 +213,35 @@ func TestReleaseNames(t *testing.T) {
 	}
 }
 
+func TestReleaseRevision(t *testing.T) {
+	entry := func(name, status string, version int) string {
+		return fmt.Sprintf("{name: %s, namespace: flux-system, version: %d, status: %s, chartName: c, chartVersion: 1.0.0, digest: d, configDigest: d, "+
+			"firstDeployed: '2026-11-30T00:00:00Z', lastDeployed: '2026-11-30T00:00:00Z'}", name, version, status)
+	}
+	for _, row := range []struct {
+		name    string
+		history []string
+		want    int
+	}{
+		{"the newest is deployed", []string{entry("blog", "deployed", 4), entry("blog", "superseded", 3)}, 4},
+		{"the newest failed, so that nobody knows what the objects are", []string{entry("blog", "failed", 4), entry("blog", "deployed", 3)}, 0},
+		{"it had another name", []string{entry("old", "deployed", 4)}, 0},
+		{"there is none", nil, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			apps, _ := flux.Decode("", objects(t, release("chartRef: {kind: OCIRepository, name: fleet}",
+				"status: {storageNamespace: store, history: ["+strings.Join(row.history, ", ")+"]}")))
+			if len(apps) != 1 || apps[0].Render.Helm.Revision != row.want || apps[0].Render.Helm.StorageNamespace != "store" {
+				t.Errorf("got %+v, want revision %d", apps, row.want)
+			}
+		})
+	}
+}
+
 func TestReleaseProblems(t *testing.T) {
 	const chart = "\n  chart: {spec: {chart: c, sourceRef: {kind: HelmRepository, name: fleet}}}"
 	repository := source("HelmRepository", "{url: 'https://charts.example.test'}")
-	data := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: v, namespace: flux-system}\ndata: {a: 'b,c'}\n"
+	data := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: v, namespace: flux-system}\ndata: {a: b}\n"
 	for _, row := range []struct {
 		name, text string
 		kind       gitops.EngineProblemKind
@@ -228,7 +254,6 @@ func TestReleaseProblems(t *testing.T) {
 		{"an external artifact", release("chartRef: {kind: ExternalArtifact, name: x}"), gitops.OutsideRepository, true, 1},
 		{"a HelmChart that is not there", release("chartRef: {kind: HelmChart, name: x}"), gitops.NoSource, true, 1},
 		{"a key that is not there", release("valuesFrom: [{kind: ConfigMap, name: v}]"+chart) + repository + data, gitops.NoSource, true, 1},
-		{"a literal that cannot be told", release("valuesFrom: [{kind: ConfigMap, name: v, valuesKey: a, targetPath: x, literal: true}]"+chart) + repository + data, gitops.Unsupported, true, 1},
 		{"a wrong type", release("suspend: [true]" + chart), gitops.Undecodable, true, 0},
 		{"values that are a list", release("values: [a]" + chart), gitops.Undecodable, true, 0},
 	} {
