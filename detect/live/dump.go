@@ -212,7 +212,12 @@ func dumpScope(s *Snapshot) func(gitops.GroupKind) (bool, bool) {
 		names, _ := spec["names"].(map[string]any)
 		group, _ := spec["group"].(string)
 		kind, _ := names["kind"].(string)
-		scopes[gitops.GroupKind{Group: group, Kind: kind}] = spec["scope"] == "Namespaced"
+		switch spec["scope"] {
+		case "Namespaced":
+			scopes[gitops.GroupKind{Group: group, Kind: kind}] = true
+		case "Cluster":
+			scopes[gitops.GroupKind{Group: group, Kind: kind}] = false
+		}
 	}
 	return func(kind gitops.GroupKind) (namespaced, known bool) {
 		if namespaced, known = gitops.BuiltinNamespaced(kind); known {

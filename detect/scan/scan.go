@@ -99,6 +99,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	for _, err := range bad {
 		out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 	}
+	out.Notes = append(out.Notes, untyped(schemas, members, snapshot)...)
 	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged

@@ -27,18 +27,18 @@ func (s *Schemas) addCRD(content map[string]any) error {
 		if name == "" {
 			return errors.New("spec.versions has an entry without a name")
 		}
-		s.crds[group+"/"+name+" "+kind] = &lazyType{schema: schemaOf(version), stored: stored}
+		if schema := schemaOf(version); schema != nil {
+			s.crds[group+"/"+name+" "+kind] = &lazyType{schema: schema, stored: stored}
+		}
 	}
 	return nil
 }
 
-// schemaOf gives the schema of a version. A version without one keeps any field.
+// schemaOf gives the schema of a version, nil where it has none.
 func schemaOf(version map[string]any) map[string]any {
 	wrapper, _ := version["schema"].(map[string]any)
-	if schema, ok := wrapper["openAPIV3Schema"].(map[string]any); ok {
-		return schema
-	}
-	return map[string]any{preserve: true}
+	schema, _ := wrapper["openAPIV3Schema"].(map[string]any)
+	return schema
 }
 
 func convertsByWebhook(spec map[string]any) bool {

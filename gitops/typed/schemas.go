@@ -73,7 +73,7 @@ func load(rules []source) (*Schemas, error) {
 }
 
 // WithCRDs gives the same types and those of custom resources. A definition that cannot be read is
-// reported, named, and left out; its kind is then unknown. A version without a schema keeps any field.
+// reported, named, and left out; its kind is then unknown, as is a version without a schema.
 func (s *Schemas) WithCRDs(crds []gitops.Object) (*Schemas, []error) {
 	out := *s
 	out.crds = maps.Clone(s.crds)
