@@ -16,7 +16,7 @@ import (
 var layers = [][]string{
 	{"gitops"},
 	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath", "gitops/release"},
-	{"gitops/typed", "gitops/repo/sign", "gitops/folder", "gitops/chart"},
+	{"gitops/typed", "gitops/repo/sign", "gitops/folder", "gitops/chart", "gitops/release/releasetest"},
 	{"gitops/repo", "gitops/render"},
 	{"gitops/render/cache"},
 	{"gitops/repo/repotest", "gitops/charts"},

@@ -22,6 +22,7 @@ import (
 	"holdfast/detect/live"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/release/releasetest"
 	"holdfast/gitops/typed"
 )
 
@@ -96,7 +97,7 @@ func readScenario(t *testing.T, archive *txtar.Archive) scenario {
 		case f.Name == "live.yaml":
 			dumped = append(dumped, writeFile(t, string(f.Data)))
 		case strings.HasPrefix(f.Name, "helm/"):
-			dumped = append(dumped, writeFile(t, storedRelease(t, f.Data)))
+			dumped = append(dumped, writeFile(t, releasetest.Object(t, f.Data)))
 		case f.Name == "scan.yaml":
 			if err := yaml.UnmarshalStrict(f.Data, &s.settings); err != nil {
 				t.Fatal(err)

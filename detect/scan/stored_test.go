@@ -1,65 +1,12 @@
 package scan
 
 import (
-	"bytes"
-	"cmp"
-	"compress/gzip"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
-	"sigs.k8s.io/yaml"
 )
-
-// storedRelease gives the object in which Helm keeps a release. text names it: kind (Secret), namespace, writer (no
-// managedFields without), and the release as Helm has it in JSON.
-func storedRelease(t *testing.T, text []byte) string {
-	t.Helper()
-	var in struct {
-		Kind      string         `json:"kind"`
-		Namespace string         `json:"namespace"`
-		Writer    string         `json:"writer"`
-		Release   map[string]any `json:"release"`
-	}
-	if err := yaml.UnmarshalStrict(text, &in); err != nil {
-		t.Fatal(err)
-	}
-	record, err := json.Marshal(in.Release)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(record); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data := base64.StdEncoding.EncodeToString(packed.Bytes())
-	if in.Kind == "" {
-		data = base64.StdEncoding.EncodeToString([]byte(data))
-	}
-	metadata := map[string]any{"name": fmt.Sprintf("sh.helm.release.v1.%v.v%v", in.Release["name"], in.Release["version"]), "namespace": in.Namespace}
-	if in.Writer != "" {
-		metadata["managedFields"] = []any{map[string]any{
-			"manager": in.Writer, "operation": "Update", "apiVersion": "v1", "time": "2026-03-05T10:00:00Z", "fieldsType": "FieldsV1",
-			"fieldsV1": map[string]any{"f:data": map[string]any{"f:release": map[string]any{}}},
-		}}
-	}
-	object, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": cmp.Or(in.Kind, "Secret"), "type": "helm.sh/release.v1", "metadata": metadata,
-		"data": map[string]any{"release": data},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(object)
-}
 
 // TestStoredReleaseIsUsedOnlyWhereItTells changes one thing of the scenario: without a record that can be trusted,
 // what the chart makes anew at each render is no drift, as without any.

@@ -1,8 +1,6 @@
 package release_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"strings"
 	"testing"
@@ -12,23 +10,11 @@ import (
 
 	"holdfast/gitops"
 	"holdfast/gitops/release"
+	"holdfast/gitops/release/releasetest"
 )
 
 const record = `{"name":"shop","namespace":"store","version":3,"manifest":"kind: Secret\n","chart":{"templates":[{"data":"eA=="}]},
 "config":{"password":"hunter2"},"info":{"status":"deployed","description":"Upgrade complete","last_deployed":"2026-03-01T10:00:00.5+01:00","deleted":""}}`
-
-func packed(t *testing.T, text string) string {
-	t.Helper()
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(out.Bytes())
-}
 
 func object(kind, kindOfSecret, data string) gitops.Object {
 	if kind == release.Secret {
@@ -50,8 +36,8 @@ func TestDecode(t *testing.T) {
 		name   string
 		object gitops.Object
 	}{
-		{"a Secret", object(release.Secret, "helm.sh/release.v1", packed(t, record))},
-		{"a ConfigMap", object(release.ConfigMap, "", packed(t, record))},
+		{"a Secret", object(release.Secret, "helm.sh/release.v1", releasetest.Packed(t, record))},
+		{"a ConfigMap", object(release.ConfigMap, "", releasetest.Packed(t, record))},
 		{"a release of old, not compressed", object(release.Secret, "helm.sh/release.v1", base64.StdEncoding.EncodeToString([]byte(record)))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,14 +58,14 @@ func TestDecodeRefuses(t *testing.T) {
 		name, want string
 		object     gitops.Object
 	}{
-		{"a Secret of another type", "its type is not helm.sh/release.v1", object(release.Secret, "Opaque", packed(t, record))},
+		{"a Secret of another type", "its type is not helm.sh/release.v1", object(release.Secret, "Opaque", releasetest.Packed(t, record))},
 		{"a Secret without the key", "it has no key release", gitops.NewObject(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}})},
-		{"another revision than the name's", "another release, or another revision", of(packed(t, strings.Replace(record, `"version":3`, `"version":4`, 1)))},
+		{"another revision than the name's", "another release, or another revision", of(releasetest.Packed(t, strings.Replace(record, `"version":3`, `"version":4`, 1)))},
 		{"text that is not packed", "is not packed", of("hunter2!")},
 		{"a broken archive", "is not packed", of(base64.StdEncoding.EncodeToString([]byte("\x1f\x8b\x08hunter2")))},
-		{"no JSON", "not the JSON of a release", of(packed(t, "hunter2"))},
-		{"a field of another type", "not the JSON of a release", of(packed(t, `{"name":"shop","version":"hunter2"}`))},
-		{"a bomb", "larger than 32 MiB", of(packed(t, strings.Repeat(" ", 33<<20)))},
+		{"no JSON", "not the JSON of a release", of(releasetest.Packed(t, "hunter2"))},
+		{"a field of another type", "not the JSON of a release", of(releasetest.Packed(t, `{"name":"shop","version":"hunter2"}`))},
+		{"a bomb", "larger than 32 MiB", of(releasetest.Packed(t, strings.Repeat(" ", 33<<20)))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := release.Decode(test.object)
@@ -95,7 +81,7 @@ func TestRemarksThatMayQuoteValuesAreLeftOut(t *testing.T) {
 		"Install complete": "Install complete", "Rollback to 12": "Rollback to 12",
 		"Upgrade failed: hunter2 is invalid": "", "Upgrade complete, password hunter2": "",
 	} {
-		got, err := release.Decode(object(release.ConfigMap, "", packed(t, strings.Replace(record, "Upgrade complete", text, 1))))
+		got, err := release.Decode(object(release.ConfigMap, "", releasetest.Packed(t, strings.Replace(record, "Upgrade complete", text, 1))))
 		if err != nil || got.Description != want {
 			t.Errorf("%q: %q, error %v", text, got.Description, err)
 		}
