@@ -32,10 +32,12 @@ func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree
 	j.unproven = map[int]string{}
 	closed, moves := map[int][]*goal{}, make([][]move, len(trials))
 	apps := w.decoded(tree, files)
-	for i, m := range w.members {
-		before := w.now.renders[i]
-		if !w.may(m, before, files) {
-			continue
+	readers := w.readers(trials[0].goal.member, files)
+	stopped := false
+	for n, i := range readers {
+		m, before := w.members[i], w.now.renders[i]
+		if stopped = n > 0 && tooMany(len(readers)-n) && w.refusedAll(trials, j.closed, moves); stopped {
+			break
 		}
 		if before.err != nil {
 			j.unproven[i] = before.err.Error()
@@ -61,7 +63,7 @@ func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree
 		}
 	}
 	for n, t := range trials {
-		v := w.verdictOf(t, j, closed, moves[n])
+		v := w.verdictOf(t, j, closed, moves[n], stopped)
 		j.verdicts = append(j.verdicts, v)
 		j.doubtful = append(j.doubtful, !slices.Contains(v.closed, t.goal) && (len(t.candidate.Edits) == 0 || disturbed(t, trials)))
 	}
@@ -95,10 +97,25 @@ func (w *work) blamed(trials []trial, member int, mv move) (out []int, sure bool
 	return nil, false
 }
 
+// refusedAll says whether every undecided trial is refused already, so that the round is not the last one.
+func (w *work) refusedAll(trials []trial, closed []*goal, moves [][]move) bool {
+	undecided := false
+	for n, t := range trials {
+		if t.decided {
+			continue
+		}
+		undecided = true
+		if unwished, _ := w.unwished(moves[n]); len(unwished) == 0 && !t.alone && slices.Contains(closed, t.goal) {
+			return false
+		}
+	}
+	return undecided
+}
+
 // verdictOf is the verdict on one trial, as if it had been alone.
-func (w *work) verdictOf(t trial, j judgement, closed map[int][]*goal, moves []move) verdict {
+func (w *work) verdictOf(t trial, j judgement, closed map[int][]*goal, moves []move, stopped bool) verdict {
 	files := t.candidate.files()
-	v := verdict{after: j.after, unproven: maps.Clone(j.unproven)}
+	v := verdict{after: j.after, stopped: stopped, unproven: maps.Clone(j.unproven)}
 	maps.DeleteFunc(v.unproven, func(i int, _ string) bool { return !w.may(w.members[i], w.now.renders[i], files) })
 	if slices.Contains(j.closed, t.goal) {
 		v.closed = []*goal{t.goal}

@@ -40,8 +40,11 @@ func (v verdict) better(o verdict) bool {
 	return cmp.Or(v.reach-o.reach, v.readers-o.readers, len(v.reordered)-len(o.reordered)) < 0
 }
 
-// maxNamed bounds how many moved fields a message names, and how many are looked for.
+// maxNamed bounds how many moved fields a message names.
 const maxNamed = 5
+
+// tooMany says whether so many members are not rendered only to name what else a refused candidate moves.
+func tooMany(members int) bool { return members > maxNamed }
 
 // judge renders every member that reads what the candidate changes, before and after.
 func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
@@ -52,11 +55,9 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 	v := verdict{after: state{tree: w.now.tree.With(c.Edits), renders: slices.Clone(w.now.renders)}, unproven: map[int]string{}}
 	apps := w.decoded(v.after.tree, files)
 	var moves []move
-	for _, i := range w.ownFirst(g) {
+	readers := w.readers(g.member, files)
+	for n, i := range readers {
 		m, before := w.members[i], w.now.renders[i]
-		if !w.may(m, before, files) {
-			continue
-		}
 		if before.err != nil {
 			v.unproven[i] = before.err.Error()
 			continue
@@ -78,7 +79,7 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 			v.readers++
 		}
 		moves = append(moves, moved...)
-		if unwished, _ := w.unwished(moves); len(unwished) >= maxNamed {
+		if unwished, _ := w.unwished(moves); len(unwished) > 0 && tooMany(len(readers)-n-1) {
 			v.stopped = true
 			break // refused, whatever the other members say
 		}
@@ -108,11 +109,16 @@ func (c Candidate) files() []string {
 	return out
 }
 
-// ownFirst gives the members with the goal's own in front: a candidate that fails there needs no other render.
-func (w *work) ownFirst(g *goal) []int {
-	out := []int{g.member}
-	for i := range w.members {
-		if i != g.member {
+// readers gives the members that may read the files, the given one in front: a candidate that fails there needs
+// no other render.
+func (w *work) readers(first int, files []string) []int {
+	var out []int
+	for i, m := range w.members {
+		switch {
+		case !w.may(m, w.now.renders[i], files):
+		case i == first:
+			out = append([]int{i}, out...)
+		default:
 			out = append(out, i)
 		}
 	}
