@@ -259,26 +259,7 @@ func (r *Result) addSecret(id gitops.ObjectID, paths []gitops.Path) {
 
 // showing lists the fields whose text contains text.
 func showing(content map[string]any, text string) []gitops.Path {
-	var out []gitops.Path
-	var walk func(v any, at gitops.Path)
-	walk = func(v any, at gitops.Path) {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				walk(v[key], at.Child(gitops.Field(key)))
-			}
-		case []any:
-			for i, e := range v {
-				walk(e, at.Child(gitops.Index(i)))
-			}
-		case string:
-			if strings.Contains(v, text) {
-				out = append(out, at)
-			}
-		}
-	}
-	walk(content, nil)
-	return out
+	return textsWhere(content, func(field string) bool { return strings.Contains(field, text) })
 }
 
 // differences adds the fields in which another render differs. missing is called for each object that it lacks.

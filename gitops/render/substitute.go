@@ -238,7 +238,15 @@ func encrypted(content map[string]any) []gitops.Path {
 	if _, ok := content["sops"].(map[string]any); !ok {
 		return nil
 	}
-	out := []gitops.Path{{gitops.Field("sops")}}
+	body := maps.Clone(content)
+	delete(body, "sops")
+	sealed := textsWhere(body, func(text string) bool { return strings.HasPrefix(text, "ENC[") })
+	return append([]gitops.Path{{gitops.Field("sops")}}, sealed...)
+}
+
+// textsWhere lists, in order, the fields whose text is as asked.
+func textsWhere(content map[string]any, is func(string) bool) []gitops.Path {
+	var out []gitops.Path
 	var walk func(v any, at gitops.Path)
 	walk = func(v any, at gitops.Path) {
 		switch v := v.(type) {
@@ -251,15 +259,11 @@ func encrypted(content map[string]any) []gitops.Path {
 				walk(e, at.Child(gitops.Index(i)))
 			}
 		case string:
-			if strings.HasPrefix(v, "ENC[") {
+			if is(v) {
 				out = append(out, at)
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(content)) {
-		if key != "sops" {
-			walk(content[key], gitops.Path{gitops.Field(key)})
-		}
-	}
+	walk(content, nil)
 	return out
 }
