@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"holdfast/gitops/release/releasetest"
 )
 
-// secretShop is testdata/secrets.txtar in a folder, git as a repository, and every value that must not appear.
+// secretShop is a scenario of testdata in a folder, git as a repository, and every value that must not appear. Files
+// of its folder helm become Helm's records of releases.
 type secretShop struct {
 	dir    string
 	values []string
@@ -23,13 +28,26 @@ type secretShop struct {
 
 func newSecretShop(t *testing.T) secretShop {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join("testdata", "secrets.txtar"))
+	s := unpackSecretShop(t, "secrets.txtar")
+	if len(s.values) < 30 {
+		t.Fatalf("only %d values: %q", len(s.values), s.values)
+	}
+	return s
+}
+
+func unpackSecretShop(t *testing.T, scenario string) secretShop {
+	t.Helper()
+	archive, err := os.ReadFile(filepath.Join("testdata", scenario))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := secretShop{dir: t.TempDir()}
 	for _, f := range txtar.Parse(archive).Files {
-		writeFile(t, filepath.Join(s.dir, filepath.FromSlash(f.Name)), string(f.Data))
+		text := string(f.Data)
+		if strings.HasPrefix(f.Name, "helm/") {
+			text = releasetest.Object(t, f.Data)
+		}
+		writeFile(t, s.path(f.Name), text)
 	}
 	repository := s.path("git")
 	git(t, repository, "init", "--quiet", "--initial-branch=main")
@@ -52,9 +70,6 @@ func newSecretShop(t *testing.T) secretShop {
 	s.values = append(s.values, regexp.MustCompile(`cnry-[a-z-]*[a-z]`).FindAllString(string(archive), -1)...)
 	slices.Sort(s.values)
 	s.values = slices.Compact(s.values)
-	if len(s.values) < 30 {
-		t.Fatalf("only %d values: %q", len(s.values), s.values)
-	}
 	return s
 }
 
@@ -165,6 +180,51 @@ func TestNoSecretValueIsPrinted(t *testing.T) {
 	}
 	if !changed["app/all.yaml"] || !changed["app/kustomization.yaml"] {
 		t.Errorf("codify changes %v; want the file between two Secrets and the one with a generator of Secrets", changed)
+	}
+}
+
+// TestNoValueOfAStoredReleaseIsPrinted scans a chart that makes passwords: Helm's record has them in plain text.
+func TestNoValueOfAStoredReleaseIsPrinted(t *testing.T) {
+	s := unpackSecretShop(t, "stored-release.txtar")
+	repository := "https://git.example.test/fleet.git=" + s.path("git")
+	input := []string{"--live", s.path("live.yaml"), "--live", s.path("engine.yaml"), "--git", repository}
+	scanned, _ := s.everywhere(t, append(slices.Clone(input), "--live", s.path("helm/1.yaml"))...)
+	var scan scanJSON
+	if err := json.Unmarshal([]byte(scanned), &scan); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range scan.Findings {
+		for _, field := range f.Fields {
+			if field.Differs {
+				got[f.Object.Name+" "+field.Path.String()] = fmt.Sprintf("%t %s %v", field.Drift, field.Cause, field.Masked)
+			}
+		}
+	}
+	want := map[string]string{
+		"changed data.password": "true manual true", "web data.password": "true manual true", "web data.color": "true manual false",
+		"web spec.template.metadata.annotations.checksum": "true manual true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is found (-want +got)\n%s", diff)
+	}
+	// Broken records: none of what they hold may be in an error either. What a ConfigMap has live is no secret then.
+	record, err := os.ReadFile(s.path("helm/1.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{{"SDRzSU", "SDRzSV"}, {"helm.sh/release.v1", "Opaque"}, {"shop.v1", "shop.v2"}} {
+		broken := strings.Replace(string(record), change[0], change[1], 1)
+		if broken == string(record) {
+			t.Fatalf("the record has no %s", change[0])
+		}
+		writeFile(t, s.path("broken.yaml"), broken)
+		out, errors, _ := runAll(t, append([]string{"scan", "--all"}, append(input, "--live", s.path("broken.yaml"))...)...)
+		for _, value := range []string{"cnry-stored", "cnry-config", "cnry-remark", "cnry-same"} {
+			if strings.Contains(out+errors, value) {
+				t.Errorf("%s is told:\n%s%s", value, out, errors)
+			}
+		}
 	}
 }
 
