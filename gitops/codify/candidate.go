@@ -55,8 +55,11 @@ type generator interface {
 	candidates(ctx context.Context, s site) []Candidate
 }
 
-// generators are all kinds of candidates.
-func generators() []generator {
+// generators are the kinds of candidates for an object.
+func generators(of gitops.Declared) []generator {
+	if templated(of) {
+		return []generator{helmValues{}}
+	}
 	return []generator{
 		rawManifest{}, existingPatch{}, images{}, replicas{}, newPatch{}, substitution{}, replacement{}, removedField{}, removedObject{},
 	}
@@ -84,6 +87,11 @@ type site struct {
 	refusals *[]string
 	// inner is set while a replacement asks for edits of its source.
 	inner bool
+	// render and met render an Application and say whether an object is as the goal wants it; finds remembers
+	// what was tried of charts.
+	render RenderFunc
+	met    func(gitops.Declared) bool
+	finds  *finds
 }
 
 // allLayers are the kustomizations and the Flux Kustomization around them.

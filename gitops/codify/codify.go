@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"holdfast/gitops"
-	"holdfast/gitops/flux"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
 )
@@ -66,7 +66,7 @@ type Request struct {
 	// Timeout bounds the whole call; 0 is DefaultTimeout. What is placed by then stays.
 	Timeout time.Duration
 	// Decode reads the Applications that the tree itself declares, after an edit of an engine's object.
-	// Nil: Flux Kustomizations are decoded.
+	// Nil: those of all engines are decoded.
 	Decode func(gitops.Tree) []gitops.Application
 }
 
@@ -100,7 +100,7 @@ func Propose(ctx context.Context, request Request) (*Answer, error) {
 	}
 	if request.Decode == nil {
 		request.Decode = func(tree gitops.Tree) []gitops.Application {
-			apps, _ := flux.InTree(tree)
+			apps, _ := engines.InTree(tree)
 			return apps
 		}
 	}

@@ -221,7 +221,7 @@ func (w *work) decoded(tree gitops.Tree, files []string) func(*member, gitops.Ap
 		}
 		for _, a := range apps {
 			if (a.Namespace == app.Namespace || a.Namespace == "") && a.Name == app.Name && a.Render.File == app.Render.File && a.Render.Document == app.Render.Document {
-				return withRender(app, a.Render)
+				return redecoded(app, a)
 			}
 		}
 		return app

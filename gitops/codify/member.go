@@ -213,7 +213,7 @@ func (w *work) may(m *member, r rendered, files []string) bool {
 	})
 }
 
-// reaches gives the files that the kustomizations below a member's path name.
+// reaches gives the files that the kustomizations below a member's path name, and the values files of its charts.
 func (w *work) reaches(m *member) map[string]bool {
 	if m.reaches != nil {
 		return m.reaches
@@ -224,6 +224,9 @@ func (w *work) reaches(m *member) map[string]bool {
 		for _, ref := range textsIn(l.content) {
 			m.reaches[path.Join(l.dir, ref)] = true
 		}
+	}
+	for _, file := range valuesFilesOf(w.request.Tree, m.app) {
+		m.reaches[file] = true
 	}
 	return m.reaches
 }

@@ -80,7 +80,7 @@ func (s site) fromSource(ctx context.Context, r map[string]any) []Candidate {
 			inner.declared, inner.live, inner.inner = d, gitops.Object{}, true
 			inner.change = gitops.FieldChange{Path: p, Before: splice.Lookup(d.Content, p), After: gitops.Present(value)}
 			var out []Candidate
-			for _, kind := range generators() {
+			for _, kind := range generators(inner.declared) {
 				out = append(out, kind.candidates(ctx, inner)...)
 			}
 			for i := range out {

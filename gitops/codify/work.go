@@ -25,6 +25,7 @@ type work struct {
 	meaning    meaning
 	// engine are the fields of engines' objects that accepted edits changed.
 	engine []engineEdit
+	finds  *finds
 }
 
 // goal is one wished change, or an object wished away.
@@ -42,7 +43,7 @@ type goal struct {
 }
 
 func newWork(request Request) *work {
-	w := &work{request: request, members: membersOf(request), unproven: map[int]string{}, meaning: meaning{request.Schemas}}
+	w := &work{request: request, members: membersOf(request), unproven: map[int]string{}, meaning: meaning{request.Schemas}, finds: newFinds()}
 	w.start = state{tree: request.Tree, renders: make([]rendered, len(w.members))}
 	w.now = w.start
 	for i := range request.Wishes {
@@ -110,7 +111,7 @@ func (w *work) place(ctx context.Context, g *goal) error {
 // guesses are the candidates of all generators, the best one first, each once.
 func guesses(ctx context.Context, s site) []Candidate {
 	var out []Candidate
-	for _, kind := range generators() {
+	for _, kind := range generators(s.declared) {
 		out = append(out, kind.candidates(ctx, s)...)
 	}
 	for i := range out {
@@ -165,6 +166,7 @@ func (w *work) site(g *goal) (site, string) {
 	s := site{
 		tree: w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
 		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: w.request.Schemas != nil && (!known || t.Custom), meaning: w.meaning,
+		render: w.request.Render, met: func(d gitops.Declared) bool { return w.met(g, d) }, finds: w.finds,
 	}
 	if l, ok := fluxLayer(w.now.tree, r.app); ok {
 		s.flux = &l
