@@ -179,3 +179,34 @@ chartRepositories: `+charts)
 		}
 	}
 }
+
+// TestAPathThatIsAChart: what --path alone names is rendered as `helm template` and Argo CD do, with the chart's own
+// values, and says how to ask for others.
+func TestAPathThatIsAChart(t *testing.T) {
+	dir := unpackInto(t, t.TempDir(), noticeChart)
+	live := filepath.Join(t.TempDir(), "live.yaml")
+	writeFile(t, live, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: notice-notice
+  namespace: default
+  managedFields:
+  - {manager: deployer, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-03-01T00:00:00Z", fieldsV1: {"f:data": {"f:text": {}}}}
+  - {manager: kubectl-edit, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-03-02T00:00:00Z", fieldsV1: {"f:data": {"f:color": {}}}}
+data: {text: hello, color: red}
+`)
+	args := []string{"scan", "--live", live, "--git", dir, "--path", "notice", "--manager", "deployer"}
+	out, errors, code := runAll(t, append(args, "-o", "json")...)
+	var scan scanJSON
+	if err := json.Unmarshal([]byte(out), &scan); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, errors)
+	}
+	if code != 1 || len(scan.Findings) != 1 || len(scan.Findings[0].Fields) != 1 || scan.Findings[0].Fields[0].Path.String() != "data.color" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	out, _, _ = runAll(t, args...)
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "as release notice in namespace default; spec.helm of a holdfast/v1 Application says otherwise") {
+		t.Errorf("how it was rendered is not told:\n%s", out)
+	}
+}

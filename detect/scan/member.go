@@ -175,7 +175,12 @@ func (s *sources) settle(m *member, commit string) error {
 			whole = whole.Mounted(mount.At, mount.Tree)
 		}
 	}
+	open := m.app.Render.Detect
 	m.app = detected(whole, m.app)
+	if h := m.app.Render.Helm; open && h != nil && m.app.Engine == gitops.None {
+		m.note(fmt.Sprintf("its folder is a chart: it is rendered with the chart's own values, as release %s in namespace %s; spec.helm of a holdfast/v1 Application says otherwise",
+			h.ReleaseName, h.Namespace))
+	}
 	if m.app.Engine == gitops.ArgoCD {
 		if m.app, err = argocd.Overridden(m.app, whole); err != nil {
 			return err
@@ -221,6 +226,9 @@ func detected(tree gitops.Tree, app gitops.Application) gitops.Application {
 			how.Kustomize = &gitops.Kustomize{}
 		case has("Chart.yaml"):
 			how.Helm = &gitops.Helm{ReleaseName: app.Name, Namespace: how.Namespace}
+			if app.Engine == gitops.None { // as `helm template` does
+				how.Helm.Namespace = cmp.Or(how.Namespace, app.Namespace, "default")
+			}
 		}
 		return how
 	}
