@@ -223,7 +223,7 @@ func (s *stored) ahead(m *member) string {
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return fmt.Sprintf("Git is ahead: Helm's stored release %s is not what it renders to, in %s; helm-controller has not upgraded yet", s.label, text)
+	return fmt.Sprintf("what Git renders to now is not Helm's stored release %s, in %s: helm-controller has not upgraded it yet", s.label, text)
 }
 
 // unreleased ends the drift of fields that are as helm-controller last released them, where Git has moved on since.
