@@ -5,7 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-short test-race fmt generate verify golden fuzz bench demo cover clean
+.PHONY: help build test test-short test-race fmt generate verify golden fuzz e2e bench demo cover clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ fuzz: ## run every fuzz target for FUZZTIME
 	@go list ./... | while read -r p; do \
 	  for f in $$(go test -list '^Fuzz' "$$p" 2>/dev/null | grep '^Fuzz'); do \
 	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$p" || exit 1; done; done
+
+e2e: lab ## the same drifts under the real Flux, the real Argo CD and Holdfast: writes PEERS.md
+	HOLDFAST_E2E=1 go test -count 1 -timeout 20m -v -run '^(TestPeers|TestExamples)$$' ./cmd/holdfast
 
 bench: lab build ## the figures of BENCHMARKS.md, as ratios in one run
 	go run ./deploy/bench

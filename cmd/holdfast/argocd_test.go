@@ -237,15 +237,22 @@ func TestWhereArgoCDHealsNothingFlaps(t *testing.T) {
 	s.still(t, 0)
 	pulls := len(s.threads(t, bot.AsPullRequest))
 
-	// What is seen of the next hotfix depends on who is faster; nothing new may come of it.
+	// A second time, what the bot sees of it depends on who is faster; the audit log has it in any case: alice and the
+	// engine keep overwriting each other, which an issue tells, and no further pull request does.
 	s.alice(t, "scale", "deployment/web", "--replicas=5")
 	s.run(t, "propose")
 	healed()
-	s.propose(t, 0)
-	if n := len(s.threads(t, bot.AsPullRequest)); n != pulls || len(s.threads(t, bot.AsIssue)) != len(issues) {
-		t.Errorf("%d pull requests and %d issues, want %d and %d", n, len(s.threads(t, bot.AsIssue)), pulls, len(issues))
+	s.propose(t, 1)
+	if n := len(s.threads(t, bot.AsPullRequest)); n != pulls {
+		t.Errorf("%d pull requests, want %d", n, pulls)
 	}
-	s.still(t, 0)
+	for _, issue := range s.threads(t, bot.AsIssue) {
+		contested := strings.Contains(issue.Title, "Deployment")
+		if contested != (issue.State == bot.Open) || contested && !strings.Contains(issue.Body, "keep overwriting each other") {
+			t.Errorf("%s is %s:\n%s", issue.Title, issue.State, issue.Body)
+		}
+	}
+	s.still(t, 1)
 }
 
 // TestArgoCDThatSyncsByHand: nothing but a person brings Git back, and the issue says how.

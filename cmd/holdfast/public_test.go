@@ -242,7 +242,9 @@ func (p *public) defineTheRest(t *testing.T, objects []gitops.Object) {
 		}
 		_, version, _ := strings.Cut(o.APIVersion, "/")
 		crd := gitops.NewObject(map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + o.ID.Group},
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{
+				"name": plural + "." + o.ID.Group, "annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for a test"},
+			},
 			"spec": map[string]any{
 				"group": o.ID.Group, "scope": scope, "names": map[string]any{"kind": o.ID.Kind, "plural": plural},
 				"versions": []any{map[string]any{"name": version, "served": true, "storage": true, "schema": map[string]any{

@@ -89,6 +89,8 @@ func (h *History) step(t trace, w write, e effect, before, now, want state) trac
 	c := claim{write: w, changed: e.reach == asked && e.known && !(state{partial: true, value: e.value}).equals(now)}
 	whole := w.Verb == "update"
 	switch {
+	case e.reach == asked && !e.value.Set && e.known && before.known && !before.equals(now) && !h.byEngine(w):
+		return trace{from: t.from, claims: []claim{c}} // the default came, or admission put something there
 	case e.reach == untouched, e.reach == asked && !e.value.Set && now.value.Set, c.changed && h.byEngine(w):
 		// What lives is not what was asked for: admission put it there, or a write is missing.
 		if e.known && before.known && !before.equals(now) {

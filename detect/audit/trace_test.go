@@ -74,6 +74,8 @@ func TestTheValueIsFollowedFromWriteToWrite(t *testing.T) {
 		{"the newest change counts", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "09:01:00", bob, "e", asks(5)), said(t, "09:02:00", bob, "e", asks(6))}, nil, nil, byBob},
 		{"a write that changes nothing is no author's", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "09:02:00", bob, "e", asks(6))}, nil, nil, byAlice},
 		{"what the engine overwrote is nobody's", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "09:01:00", flux, engine, asks(4))}, nil, nil, nobody},
+		{"a field taken away, so that its default came", []string{said(t, "09:00:00", flux, engine, both(asks(4), holds(4))),
+			said(t, "09:01:00", alice, "kubectl-patch", both(map[string]any{"requestObject": map[string]any{"spec": map[string]any{"replicas": nil}}}, holds(6)))}, nil, nil, alice + " by audit-metadata"},
 		{"what somebody overwrote is nobody's", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "09:01:00", bob, "e", both(asks(5), holds(5)))}, nil, nil, nobody},
 		{"a PUT is told by what was before", []string{said(t, "09:00:00", flux, engine, asks(4)), said(t, "09:01:00", bob, "e", put(asks(6)))}, nil, nil, byBob},
 		{"a PUT that sends the value back is not its author's", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "09:01:00", bob, "e", put(asks(6)))}, nil, nil, byAlice},

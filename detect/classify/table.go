@@ -34,6 +34,9 @@ func decisionTable() []row {
 			func(*situation) verdict {
 				return verdict{detect.CauseAPI, true, nil, "The API server's schema does not know this field: it drops it, so Git can never be reached. Correct Git."}
 			}},
+		{"merge keys repeat past Git", func(s *situation) bool {
+			return s.Kind == detect.RepeatedKeys && s.added() && len(s.tools) > 0
+		}, byTool("repeated")},
 		{"merge keys repeat in the list", func(s *situation) bool { return s.Kind == detect.RepeatedKeys },
 			func(*situation) verdict {
 				return verdict{detect.CauseAPI, true, nil, "Entries of this list repeat their merge key, so no apply brings Git's list into the cluster. Correct Git."}

@@ -181,6 +181,8 @@ func TestDecisionTable(t *testing.T) {
 			cause: detect.CauseAPI},
 		{name: "a field that the schema does not know never arrives", path: "spec.typo", was: "x", kind: detect.UnknownField,
 			cause: detect.CauseAPI, drift: true, reason: "Correct Git"},
+		{name: "an entry that repeats a key past Git is its writer's", path: "spec.env[1]", is: map[string]any{"name": "A"}, kind: detect.RepeatedKeys, owners: []string{"kubectl-patch"},
+			cause: detect.CauseManual, drift: true, writer: "kubectl-patch manager", reason: "repeated it past Git"},
 		{name: "repeated merge keys never arrive, even under a person's name", path: "spec.env[0].value", was: "1", is: "2", kind: detect.RepeatedKeys, owners: []string{"kubectl-edit"},
 			cause: detect.CauseAPI, drift: true},
 

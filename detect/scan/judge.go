@@ -166,6 +166,9 @@ func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object)
 		case f.Drift:
 			if !history.Field(f) {
 				j.uncovered.note(history, *f)
+			} else if f.Cause == detect.CauseOrphaned && f.Writer.IsPerson() && isEngines(m.app, f.Writer.Manager) {
+				f.Cause = detect.CauseManual
+				f.Reason = fmt.Sprintf("%s set it past Git under the engine's name %s: the audit log tells.", f.Writer.Name(), f.Writer.Manager)
 			}
 		case f.Differs && f.Writer != nil && f.Writer.Confidence == detect.Inferred:
 			asked := *f
@@ -176,6 +179,11 @@ func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object)
 			}
 		}
 	}
+}
+
+// isEngines says whether a field manager's name is the engine's.
+func isEngines(app gitops.Application, manager string) bool {
+	return slices.ContainsFunc(app.Managers, func(m gitops.Manager) bool { return m.Name == manager })
 }
 
 func (j *judge) attributeObject(m *member, f *detect.Finding) {
@@ -292,6 +300,10 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 			EngineRemoves: policy.EngineRemoves(m.app, *f, field),
 		})
 		field.Disposition, field.Rule = d.Disposition, d.Rule
+		if field.Kind == detect.RepeatedKeys && field.Disposition == detect.Codify {
+			field.Disposition, d.AfterHeal = detect.AsIssue, ""
+			field.Rule += ", but a list whose entries repeat their key has no place in Git"
+		}
 		j.byChance(m, f.Declared.Object, field, &d)
 		j.unrevertable(m, subject, field, &d)
 		field.AfterHeal, field.Offer, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete

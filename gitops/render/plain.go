@@ -84,6 +84,9 @@ func File(name string, data []byte) ([]gitops.Declared, []Problem) {
 		}
 		for _, f := range found {
 			object := gitops.NewObject(f.content)
+			if object.ID.Name == "" && isNamelessHook(object) {
+				continue
+			}
 			if object.ID.Name == "" {
 				problems = append(problems, Problem{
 					File: name, Line: doc.line, Document: doc.document, Kind: NoName, Object: object.ID,
@@ -107,6 +110,16 @@ func File(name string, data []byte) ([]gitops.Declared, []Problem) {
 		}
 	}
 	return objects, problems
+}
+
+// isNamelessHook says whether an object is a hook that gets another name at each sync. Hooks run and are no declared
+// state (https://argo-cd.readthedocs.io/en/stable/user-guide/resource_hooks/#generate-name).
+func isNamelessHook(o gitops.Object) bool {
+	metadata, _ := o.Content["metadata"].(map[string]any)
+	generated, _ := metadata["generateName"].(string)
+	_, helm := o.Annotations()[hookAnnotation]
+	argo, isArgo := o.Annotations()["argocd.argoproj.io/hook"]
+	return generated != "" && (helm || isArgo && argo != "Skip")
 }
 
 // meantAsObject tells an object that is written wrong from other YAML that lies beside manifests, such as the
