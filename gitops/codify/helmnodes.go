@@ -121,17 +121,28 @@ func (p *prober) score(n node) int {
 		}
 		word := plainWord(step.Field)
 		last := i == len(n.at)-1
-		switch at := slices.Index(words, word); {
-		case at >= 0 && last:
+		alike := func(w string) bool {
+			return len(w) > 2 && len(word) > 2 && (strings.Contains(w, word) || strings.Contains(word, w))
+		}
+		switch known := slices.Contains(words, word); {
+		case known && last:
 			score += 6
-		case at >= 0:
+		case known, last && slices.ContainsFunc(words, alike):
 			score += 3
-		case slices.ContainsFunc(words, func(w string) bool { return len(w) > 3 && len(word) > 3 && (strings.Contains(w, word) || strings.Contains(word, w)) }):
+		case slices.ContainsFunc(words, alike):
 			score += 2
 		}
 	}
-	if !n.value.Set || n.value.V == nil {
+	_, isMap := n.value.V.(map[string]any)
+	_, isList := n.value.V.([]any)
+	adds := !p.declaredValue().Set || !p.change.After.Set
+	switch {
+	case !n.value.Set || n.value.V == nil:
 		score--
+	case adds && (isMap || isList):
+		score += 2
+	case adds && scalar && text != "" && text != "true" && text != "false":
+		score -= 2
 	}
 	return score
 }

@@ -122,7 +122,7 @@ func (p *prober) search(ctx context.Context) *find {
 func (p *prober) try(ctx context.Context, n node) {
 	for _, m := range n.markers(p.site) {
 		with := p.probe(ctx, overlay(p.release.all, n.at, m.value))
-		if with.err != nil || !p.movesField(with) {
+		if with.err != nil || !p.movesField(with, m.kind) {
 			continue
 		}
 		before := len(p.out)
@@ -136,13 +136,19 @@ func (p *prober) try(ctx context.Context, n node) {
 	}
 }
 
-// movesField says whether a probe changed the goal's field, or something around or below it.
-func (p *prober) movesField(with *probe) bool {
+// movesField says whether a probe changed the goal's field, or something around or below it; with one more entry,
+// something beside it.
+func (p *prober) movesField(with *probe, kind markerKind) bool {
 	content, moved := with.moved[p.declared.ID]
 	if p.remove || !moved || content == nil {
-		return moved && content == nil
+		return p.remove && moved && content == nil
 	}
 	at := placed(p.objects[p.declared.ID], p.change.Path)
+	if kind == asPair || kind == asItem || kind == asRecord {
+		for len(at) > 1 && (len(at) == len(p.change.Path) || !gitops.Lookup(p.objects[p.declared.ID], at).Set) {
+			at = at[:len(at)-1]
+		}
+	}
 	return slices.ContainsFunc(differences(p.objects[p.declared.ID], content, nil), func(d gitops.Path) bool {
 		return d.HasPrefix(at) || at.HasPrefix(d)
 	})
