@@ -67,13 +67,10 @@ func TestWhatArgoCDSyncedIsInSync(t *testing.T) {
 		manager        string // of the Deployment, where there is one
 	}{
 		{"label-plain", "label", argoSpec{path: "plain", syncPolicy: argoByHand}, 2, ""},
-		{"label-kustomize", "label", argoSpec{syncPolicy: argoOnCommit}, 3, "argocd-controller Update"},
 		{"label-replace", "label", argoSpec{syncPolicy: "{automated: {}, syncOptions: [Replace=true]}"}, 3, "argocd-application-controller Update"},
 		{"annotation-helm", "annotation", argoSpec{path: "chart", syncPolicy: argoOnCommit}, 2, "argocd-controller Update"},
-		{"annotation-plain", "annotation", argoSpec{path: "plain", syncPolicy: argoHeals}, 2, ""},
 		{"annotation-apply", "annotation", argoSpec{syncPolicy: "{automated: {}, syncOptions: [ServerSideApply=true]}"}, 3, "argocd-controller Apply"},
 		{"both-kustomize", "annotation+label", argoSpec{syncPolicy: argoOnCommit}, 3, "argocd-controller Update"},
-		{"both-helm", "annotation+label", argoSpec{path: "chart", syncPolicy: argoByHand}, 2, "argocd-controller Update"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			track(t, c.tracking)
