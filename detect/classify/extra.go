@@ -41,7 +41,7 @@ func (n *neighbours) add(object gitops.Object) {
 	switch object.ID.GroupKind() {
 	case gitops.GroupKind{Kind: "Namespace"}:
 		n.namespaces[object.ID.Name] = object.Annotations()
-		n.born[object.ID.Name] = created(object)
+		n.born[object.ID.Name] = object.Created()
 	case gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		for _, template := range mappings(spec["volumeClaimTemplates"]) {
 			metadata, _ := template["metadata"].(map[string]any)
@@ -101,6 +101,8 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	switch {
 	case mark == markOfAnother:
 		return detect.CauseController, false, maker.writer, "Its tracking mark was copied from another object, which the mark names."
+	case maker.engine && s.App.Engine == gitops.ArgoCD && hookOf(live) != "":
+		return detect.CauseController, false, maker.writer, "It is a hook (" + hookOf(live) + ") that Argo CD ran at a sync; it stays until it is run again."
 	case maker.engine && (mark == markOurs || f.inventoried(s)):
 		return detect.CauseOrphaned, true, maker.writer, "The engine made it for this Application and Git declares it no more." + prunes(s.App)
 	case f.inventoried(s):
@@ -306,14 +308,23 @@ func privileged(v any, depth int) bool {
 	return false
 }
 
+// hookOf gives the annotation that makes an object a hook; empty where it is none.
+func hookOf(o gitops.Object) string {
+	marks := o.Annotations()
+	for _, key := range []string{"helm.sh/hook", "argocd.argoproj.io/hook"} {
+		if value, ok := marks[key]; ok && value != "Skip" {
+			return key
+		}
+	}
+	return ""
+}
+
 // Missing says why a declared object is not in the cluster.
 func (f *Facts) Missing(s Subject) (cause detect.Cause, drift bool, reason string) {
 	declared := s.Declared.Object
 	marks := declared.Annotations()
-	for _, key := range []string{"helm.sh/hook", "argocd.argoproj.io/hook"} {
-		if value, ok := marks[key]; ok && value != "Skip" {
-			return detect.CauseController, false, "It is a hook (" + key + "): it runs at a sync and need not stay."
-		}
+	if key := hookOf(declared); key != "" {
+		return detect.CauseController, false, "It is a hook (" + key + "): it runs at a sync and need not stay."
 	}
 	spec, _ := declared.Content["spec"].(map[string]any)
 	if declared.ID.Group == "batch" && declared.ID.Kind == "Job" && spec["ttlSecondsAfterFinished"] != nil {
