@@ -16,6 +16,7 @@ import (
 
 	"holdfast/gitops"
 	"holdfast/gitops/codify/splice"
+	"holdfast/gitops/engines"
 	"holdfast/gitops/render"
 	"holdfast/gitops/typed"
 )
@@ -43,10 +44,18 @@ type scenario struct {
 		Live   map[string]any
 	}
 	Untyped, Wide, Incomplete bool
+	// InTree takes the Applications that the engines' objects in the tree declare. Files below mount/ are those
+	// of their mounts.
+	InTree bool
 }
 
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
+	if err == nil {
+		var more []string
+		more, err = filepath.Glob("testdata/helm/*.txtar")
+		files = append(files, more...)
+	}
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
@@ -65,7 +74,7 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree := treeOf(archive)
-			request := s.request(t, tree, schemas)
+			request := s.request(t, archive, tree, schemas)
 			answer, err := Propose(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +90,9 @@ func TestScenarios(t *testing.T) {
 				}
 				return
 			}
-			want := slices.DeleteFunc(slices.Clone(archive.Files), func(f txtar.File) bool { return strings.HasPrefix(f.Name, "tree/") })
+			want := slices.DeleteFunc(slices.Clone(archive.Files), func(f txtar.File) bool {
+				return strings.HasPrefix(f.Name, "tree/") || strings.HasPrefix(f.Name, "mount/")
+			})
 			if diff := cmp.Diff(string(txtar.Format(&txtar.Archive{Files: want})), string(txtar.Format(&txtar.Archive{Files: got}))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -89,10 +100,27 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func treeOf(archive *txtar.Archive) gitops.Tree {
+// declaredIn gives the Applications that a tree declares, their mounts filled in and their folders looked at.
+func declaredIn(archive *txtar.Archive, tree gitops.Tree) []gitops.Application {
+	apps, _ := engines.InTree(tree)
+	for i, app := range apps {
+		if _, chart := tree.Read(app.Source.Path + "/Chart.yaml"); chart && app.Render.Detect {
+			apps[i].Render.Helm = &gitops.Helm{ReleaseName: app.Name, Namespace: app.Render.Namespace}
+		}
+		apps[i].Render.Detect = false
+		for j, m := range app.Mounts {
+			apps[i].Mounts[j].Known, apps[i].Mounts[j].Tree = true, filesBelow(archive, "mount/"+m.At+"/")
+		}
+	}
+	return apps
+}
+
+func treeOf(archive *txtar.Archive) gitops.Tree { return filesBelow(archive, "tree/") }
+
+func filesBelow(archive *txtar.Archive, folder string) gitops.Tree {
 	files := map[string]gitops.File{}
 	for _, f := range archive.Files {
-		if name, ok := strings.CutPrefix(f.Name, "tree/"); ok {
+		if name, ok := strings.CutPrefix(f.Name, folder); ok {
 			files[name] = gitops.File{Data: f.Data}
 		}
 	}
@@ -100,10 +128,10 @@ func treeOf(archive *txtar.Archive) gitops.Tree {
 }
 
 func renderTree(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
-	return render.Render(ctx, tree, app.Source.Path, app.Render, render.Env{})
+	return render.Application(ctx, tree, app, render.Env{})
 }
 
-func (s scenario) request(t *testing.T, tree gitops.Tree, schemas *typed.Schemas) Request {
+func (s scenario) request(t *testing.T, archive *txtar.Archive, tree gitops.Tree, schemas *typed.Schemas) Request {
 	t.Helper()
 	r := Request{Tree: tree, Render: renderTree, Schemas: schemas, AllowWide: s.Wide, AllowIncomplete: s.Incomplete}
 	if s.Untyped {
@@ -126,6 +154,13 @@ func (s scenario) request(t *testing.T, tree gitops.Tree, schemas *typed.Schemas
 		apps[app.Cluster+app.Name] = app
 	}
 	r.Decode = func(tree gitops.Tree) []gitops.Application { return decode(t, tree, r.Fleet) }
+	if s.InTree {
+		r.Decode = func(tree gitops.Tree) []gitops.Application { return declaredIn(archive, tree) }
+		r.Fleet = r.Decode(tree)
+		for _, app := range r.Fleet {
+			apps[app.Name] = app
+		}
+	}
 	for _, w := range s.Wishes {
 		app, ok := apps[w.App]
 		if !ok {

@@ -39,6 +39,9 @@ func (helmValues) candidates(ctx context.Context, s site) []Candidate {
 			out = append(out, c)
 		}
 	}
+	if len(out) == 0 && len(f.edits) > 0 {
+		s.refuse("the chart's value "+f.edits[0].at.String()+" moves it", errors.New("no place in the repository that may be written outranks the one that sets it"))
+	}
 	return out
 }
 

@@ -41,6 +41,11 @@ func (p *prober) scalars(n node, m marker, after map[string]any) []valueEdit {
 	if now, ok := shown(gitops.Lookup(after, p.change.Path).V); ok && strings.Contains(now, mark) {
 		texts = append(solved(now, mark, text), text)
 	}
+	if template, ok := n.value.V.(string); ok {
+		if now, ok := shown(p.declaredValue().V); ok {
+			texts = append(retold(template, now, text), texts...)
+		}
+	}
 	var out []valueEdit
 	for _, t := range texts {
 		for _, v := range typedLike(n.value, want.V, t) {
@@ -48,6 +53,24 @@ func (p *prober) scalars(n node, m marker, after map[string]any) []valueEdit {
 		}
 	}
 	return out
+}
+
+// retold gives a value that is a template for tpl with other text around its actions: those that made a part of
+// now, which want has too.
+func retold(template, now, want string) []string {
+	first, last := strings.Index(template, "{{"), strings.LastIndex(template, "}}")
+	if first < 0 || last < first {
+		return nil
+	}
+	head, actions, tail := template[:first], template[first:last+2], template[last+2:]
+	made, ok := strings.CutPrefix(now, head)
+	if !ok {
+		return nil
+	}
+	if made, ok = strings.CutSuffix(made, tail); !ok || made == "" || strings.Count(want, made) != 1 {
+		return nil
+	}
+	return []string{strings.Replace(want, made, actions, 1)}
 }
 
 // solved gives the texts with which pattern reads as want, if they stood where mark does.

@@ -202,7 +202,7 @@ func (r *chartRelease) newInline(object place) []place {
 }
 
 // sourceIn finds the source of an Argo CD Application that this release is of: by the place of its other values,
-// else the only one that has a path or a chart.
+// else by its path, or by its number among the charts.
 func (r *chartRelease) sourceIn(object any) gitops.Path {
 	for _, v := range r.how.Helm.Values {
 		if i := slices.IndexFunc(v.At, func(s gitops.Step) bool { return s.Field == "helm" }); i > 0 {
@@ -218,18 +218,26 @@ func (r *chartRelease) sourceIn(object any) gitops.Path {
 		}
 		return nil
 	}
-	var found gitops.Path
+	var found []int
+	charts := 0
 	for i, e := range list {
 		m, _ := e.(map[string]any)
-		if m["path"] == nil && m["chart"] == nil {
-			continue
+		where, _ := m["path"].(string)
+		mount := ""
+		if m["chart"] != nil {
+			if charts++; charts > 1 {
+				mount = strconv.Itoa(charts)
+			}
+			mount = "$chart" + mount
 		}
-		if found != nil {
-			return nil
+		if mount == r.path || where != "" && (path.Clean(where) == r.path || strings.HasPrefix(r.path, "$") && strings.HasSuffix(r.path, "/"+path.Clean(where))) {
+			found = append(found, i)
 		}
-		found = spec.Child(gitops.Field("sources")).Child(gitops.Index(i))
 	}
-	return found
+	if len(found) != 1 {
+		return nil
+	}
+	return spec.Child(gitops.Field("sources")).Child(gitops.Index(found[0]))
 }
 
 // parameterPath reads the name of a parameter, a.b[0].c, in which a backslash keeps a dot; nil for another form.

@@ -79,7 +79,7 @@ type found struct {
 }
 
 func (p *prober) search(ctx context.Context) *find {
-	result, err := p.run(ctx, nil)
+	result, err := p.run(ctx, nil, false)
 	if err != nil {
 		return &find{what: "the chart is not rendered by itself", why: err.Error()}
 	}
@@ -121,7 +121,7 @@ func (p *prober) search(ctx context.Context) *find {
 // try changes one value in the ways that suit it, and follows those that move the field.
 func (p *prober) try(ctx context.Context, n node) {
 	for _, m := range n.markers(p.site) {
-		with := p.probe(ctx, overlay(p.release.all, n.at, m.value))
+		with := p.probe(ctx, overlay(p.release.all, n.at, m.value), false)
 		if with.err != nil || !p.movesField(with, m.kind) {
 			continue
 		}
@@ -132,7 +132,9 @@ func (p *prober) try(ctx context.Context, n node) {
 		if len(p.out) > before {
 			return
 		}
-		p.moves = n.at.String()
+		if p.movesField(with, asOther) {
+			p.moves = n.at.String()
+		}
 	}
 }
 
@@ -154,25 +156,38 @@ func (p *prober) movesField(with *probe, kind markerKind) bool {
 	})
 }
 
-// confirm renders with an edit, and keeps it when the goal is met.
+// confirm renders with an edit, and keeps it when the goal is met. What goes away is taken from the Application's
+// values, and when that does not do, from the chart's too.
 func (p *prober) confirm(ctx context.Context, e valueEdit) {
-	values := overlay(p.release.all, e.at, e.next(p.release.all))
+	next := e.next(p.release.all)
+	values := overlay(p.release.all, e.at, next)
 	key, _ := json.Marshal(values)
-	if p.tried[string(key)] || reflect.DeepEqual(e.next(p.release.all), gitops.Lookup(p.release.all, e.at)) {
+	if p.tried[string(key)] || reflect.DeepEqual(next, gitops.Lookup(p.release.all, e.at)) {
 		return
 	}
 	p.tried[string(key)] = true
-	with := p.probe(ctx, values)
+	given := p.release.values.Merged
+	if !next.Set && gitops.Lookup(given, e.at).Set {
+		rest, _ := without(given, e.at).(map[string]any)
+		if p.keep(e, p.probe(ctx, rest, true)) {
+			return
+		}
+	}
+	p.keep(e, p.probe(ctx, values, false))
+}
+
+// keep notes an edit when what it renders meets the goal.
+func (p *prober) keep(e valueEdit, with *probe) bool {
 	content, moved := with.moved[p.declared.ID]
 	if with.err != nil || !moved || (content == nil) != p.remove {
-		return
+		return false
 	}
 	beside := 0
 	if !p.remove {
 		d := p.declared
 		d.Content = content
 		if !p.met(d) {
-			return
+			return false
 		}
 		beside = len(differences(transplant(p.objects[p.declared.ID], content, p.change.Path), content, nil))
 	}
@@ -183,27 +198,29 @@ func (p *prober) confirm(ctx context.Context, e valueEdit) {
 		beside++
 		if id.Group == "" && id.Kind == "Secret" && content != nil {
 			p.secret = fmt.Sprintf("%s feeds %s too, and what goes into a Secret is never written to Git", e.at, id)
-			return
+			return false
 		}
 	}
 	if with.fresh {
 		beside++
 	}
 	p.out = append(p.out, found{e, beside})
+	return true
 }
 
-// probe renders the chart with values over all others, and tells what that moves.
-func (p *prober) probe(ctx context.Context, values map[string]any) *probe {
+// probe renders the chart with values over all others, or alone in place of the Application's, and tells what that
+// moves.
+func (p *prober) probe(ctx context.Context, values map[string]any, alone bool) *probe {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return &probe{err: err}
 	}
-	key := fmt.Sprintf("%s %d %s %s", p.app.ID(), p.release.part, p.base, text)
+	key := fmt.Sprintf("%s %d %s %t %s", p.app.ID(), p.release.part, p.base, alone, text)
 	if known := p.finds.probes[key]; known != nil {
 		return known
 	}
 	p.left--
-	result, err := p.run(ctx, values)
+	result, err := p.run(ctx, values, alone)
 	out := &probe{err: err, moved: map[gitops.ObjectID]map[string]any{}}
 	if err == nil {
 		seen := map[gitops.ObjectID]bool{}
@@ -226,9 +243,12 @@ func (p *prober) probe(ctx context.Context, values map[string]any) *probe {
 }
 
 // run renders the goal's chart alone.
-func (p *prober) run(ctx context.Context, values map[string]any) (*render.Result, error) {
+func (p *prober) run(ctx context.Context, values map[string]any, alone bool) (*render.Result, error) {
 	app, helm := p.app, *p.release.how.Helm
 	app.Source.Path, app.Parts, app.Render = p.release.path, nil, p.release.how
+	if alone {
+		helm.Values = nil
+	}
 	if values != nil {
 		helm.Values = append(slices.Clip(helm.Values), gitops.Values{Inline: values})
 	}

@@ -95,8 +95,10 @@ func (p place) words(at gitops.Path, next gitops.Value, wins bool, places []plac
 		why = ", which sets it last"
 	case !wins && p.kind == valuesFile:
 		why = ", the narrowest values file of this Application"
-	case !wins:
+	case !wins && outranks(valuesFile):
 		why = ", which outranks the values files"
+	case !wins:
+		why = ", which outranks the chart's own values"
 	}
 	return fmt.Sprintf("%s the chart's value %s in %s%s", verb, at, p.name, why)
 }

@@ -45,7 +45,7 @@ func TestTogetherGivesWhatOneByOneGives(t *testing.T) {
 			if err := yaml.UnmarshalStrict(archive.Comment, &s); err != nil {
 				t.Fatal(err)
 			}
-			request := s.request(t, treeOf(archive), schemas)
+			request := s.request(t, archive, treeOf(archive), schemas)
 			request.Decode = func(tree gitops.Tree) []gitops.Application { return decode(t, tree, request.Fleet) }
 			compareWays(t, request)
 		})
