@@ -60,7 +60,7 @@ func TestBodiesHoldHostileNames(t *testing.T) {
 		"a pull request": func() (string, error) {
 			return PullRequestBody(PullRequest{
 				Disposition: "codify", Application: hostile, Cluster: hostile, Risk: "low", Base: hostile, BaseCommit: "c",
-				Changes: []Change{change}, Unplaced: []Change{change}, Files: []File{{hostile, hostile}}, Rules: rule,
+				Changes: []Change{change}, Choices: []Change{change}, Unplaced: []Change{change}, Files: []File{{hostile, hostile}}, Rules: rule,
 				Proof:      Proof{Checked: []Member{{Name: hostile, Path: hostile}}, Moved: []string{hostile}, Unproven: []Member{{Name: hostile, Path: hostile, Reason: hostile}}},
 				AfterMerge: hostile,
 			})

@@ -75,6 +75,7 @@ func TestTexts(t *testing.T) {
 				Disposition: "codify", Application: "flux-system/shop", Cluster: "production", Risk: "high", Base: "main", BaseCommit: "0123456789abcdef",
 				Changes: []Change{change()}, Rules: rules, Controls: controls, AfterMerge: "The engine applies it.",
 				Files:    []File{{"apps/shop/kustomization.yaml", "--- a\n+++ b\n@@ -1 +1 @@\n-newTag: 1\n+newTag: 2\n"}},
+				Choices:  []Change{{Object: "Deployment shop/api", Path: "spec.replicas", Reason: "set in the narrowest file"}},
 				Unplaced: []Change{{Object: "Deployment shop/api", Path: "metadata.labels.team", Reason: "no file sets it"}},
 				Proof: Proof{Complete: true, Checked: []Member{{Name: "production/flux-system/shop", Path: "apps/shop", Before: "aaaa", After: "bbbb"},
 					{Name: "flux-system/staging", Path: "apps/staging", Before: "cccc", After: "cccc"}}},

@@ -59,10 +59,12 @@ type PullRequest struct {
 	Changes     []Change
 	Unplaced    []Change
 	Files       []File
-	Controls    []Control
-	Rules       []Rule
-	Proof       Proof
-	Reach       []string
+	// Choices say why some values are written where they are.
+	Choices  []Change
+	Controls []Control
+	Rules    []Rule
+	Proof    Proof
+	Reach    []string
 	// AfterMerge says what happens once it is merged.
 	AfterMerge string
 	Answers    []Answer

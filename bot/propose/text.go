@@ -118,8 +118,20 @@ func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, sk
 	}
 	return p, g.finish(&p, templates.PullRequest{
 		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
-		Unplaced: unplaced(wanted, skipped), AfterMerge: after,
+		Unplaced: unplaced(wanted, skipped), Choices: choices(wanted, answer.Placed), AfterMerge: after,
 	}, used)
+}
+
+// choices says why values are written where they are.
+func choices(findings []detect.Finding, placed []codify.Outcome) []templates.Change {
+	var out []templates.Change
+	for _, o := range placed {
+		i := slices.IndexFunc(findings, func(f detect.Finding) bool { return f.ID == o.FindingID })
+		if i >= 0 && o.Choice != "" {
+			out = append(out, templates.Change{Object: name(findings[i].Object), Path: orWhole(o.Path.String()), Reason: o.Choice})
+		}
+	}
+	return out
 }
 
 func unplaced(findings []detect.Finding, skipped []Skipped) []templates.Change {

@@ -11,8 +11,10 @@ import (
 // Candidate is a guess: edits of source files that may bring the change about.
 type Candidate struct {
 	// What says what is edited, in words for people.
-	What  string
-	Edits []gitops.Edit
+	What string
+	// choice says why there, where there are other places; empty without.
+	choice string
+	Edits  []gitops.Edit
 	// Added is how much structure is new: see the constants. Less wins.
 	Added int
 	// rank orders candidates that add the same: where the object is declared, then in the overlay's own

@@ -86,6 +86,8 @@ type Outcome struct {
 	Path gitops.Path
 	// How says which edit was made, in words.
 	How string
+	// Choice says in words why the edit is made there and not elsewhere; empty where there was no choice.
+	Choice string
 	// Reason says why there is no edit; NearestMiss what the best candidate would have done.
 	Reason, NearestMiss string
 }

@@ -38,6 +38,7 @@ func (r *chartRelease) write(s site, e valueEdit) []Candidate {
 		}
 		for _, c := range r.writeTo(s, p, e.at, next, p.rank == winner, beaten, what, added) {
 			c.rank = len(places) - i // the narrowest first
+			c.choice = c.What
 			if p.engine != nil {
 				c.engine = []engineEdit{{*p.engine, engineField(p.at)}}
 			}

@@ -252,7 +252,7 @@ func (w *work) accept(g *goal, c Candidate, v verdict) {
 		closed.settled, closed.placed = true, true
 		closed.outcome.Reason, closed.outcome.NearestMiss = "", ""
 		if closed.outcome.How == "" || closed == g {
-			closed.outcome.How = c.What
+			closed.outcome.How, closed.outcome.Choice = c.What, c.choice
 			if effect := v.reordered[closed]; effect != "" {
 				closed.outcome.How += "; " + effect
 			}
