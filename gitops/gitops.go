@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ObjectID names one object of a cluster: group, kind, effective namespace and name. The API version is
@@ -79,6 +80,14 @@ func (o Object) Labels() map[string]string { return o.stringMap("labels") }
 
 // Annotations gives metadata.annotations; entries that are no strings are left out.
 func (o Object) Annotations() map[string]string { return o.stringMap("annotations") }
+
+// Created gives metadata.creationTimestamp; the zero time where there is none, as in Git.
+func (o Object) Created() time.Time {
+	metadata, _ := o.Content["metadata"].(map[string]any)
+	text, _ := metadata["creationTimestamp"].(string)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}
 
 func (o Object) stringMap(key string) map[string]string {
 	metadata, _ := o.Content["metadata"].(map[string]any)

@@ -34,14 +34,6 @@ func (e entry) substance() bool {
 	return false
 }
 
-// created is when the server made an object; zero when it does not say.
-func created(live gitops.Object) time.Time {
-	metadata, _ := live.Content["metadata"].(map[string]any)
-	text, _ := metadata["creationTimestamp"].(string)
-	at, _ := time.Parse(time.RFC3339, text)
-	return at
-}
-
 // managedEntries reads managedFields as far as this package needs it: who and when, and the raw field set.
 // Broken entries keep what could be read of them.
 func managedEntries(live gitops.Object) []entry {

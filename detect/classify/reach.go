@@ -16,9 +16,7 @@ import (
 func (f *Facts) Bears(object gitops.Object, namespace string, declared []gitops.GroupKind) bool {
 	switch object.ID.Kind {
 	case "ClusterRoleBinding":
-		return slices.ContainsFunc(mappings(object.Content["subjects"]), func(s map[string]any) bool {
-			return livesIn(s, namespace) || isPerson(s) && !f.older(object, namespace)
-		})
+		return slices.ContainsFunc(mappings(object.Content["subjects"]), func(s map[string]any) bool { return livesIn(s, namespace) })
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		return slices.ContainsFunc(mappings(object.Content["webhooks"]), func(hook map[string]any) bool {
 			return f.asks(namespacedOnly(hook, "rules"), namespace, declared)
@@ -55,18 +53,14 @@ func livesIn(subject map[string]any, namespace string) bool {
 	return false
 }
 
-// isPerson says whether a subject is a user or a group of people, whose rights hold in every namespace.
-func isPerson(subject map[string]any) bool {
-	name, _ := subject["name"].(string)
-	return subject["kind"] == "User" && !strings.HasPrefix(name, "system:") ||
-		subject["kind"] == "Group" && (!strings.HasPrefix(name, "system:") || name == "system:masters")
-}
-
-// older says whether an object is known to be older than the namespace: what people may do in a cluster before it is
-// used is how it was set up.
-func (f *Facts) older(object gitops.Object, namespace string) bool {
-	born, at := f.neighbours.born[namespace], created(object)
-	return !born.IsZero() && !at.IsZero() && at.Before(born)
+// EmpowersPeople says whether an object gives a user or a group of people rights in the whole cluster, and so in every
+// namespace.
+func EmpowersPeople(object gitops.Object) bool {
+	return object.ID.Kind == "ClusterRoleBinding" && slices.ContainsFunc(mappings(object.Content["subjects"]), func(s map[string]any) bool {
+		name, _ := s["name"].(string)
+		return s["kind"] == "User" && !strings.HasPrefix(name, "system:") ||
+			s["kind"] == "Group" && (!strings.HasPrefix(name, "system:") || name == "system:masters")
+	})
 }
 
 // namespacedOnly is matching without the rules that are about objects of the whole cluster alone.

@@ -109,6 +109,6 @@ func (f *Facts) fromInstaller(live gitops.Object, maker made) bool {
 		return false
 	}
 	born, known := f.neighbours.born["kube-system"]
-	at := created(live)
+	at := live.Created()
 	return known && !born.IsZero() && !at.IsZero() && at.Sub(born) < installTime
 }

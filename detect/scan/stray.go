@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/detect"
 	"holdfast/detect/classify"
@@ -57,6 +58,8 @@ type place struct {
 	objects float64
 	// kinds are what any Application declares there.
 	kinds []gitops.GroupKind
+	// since is kept once it was asked for.
+	since *time.Time
 }
 
 // places are the managed namespaces by name: those in which an Application declares an object, or which it declares.
@@ -131,7 +134,7 @@ func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*
 		switch at := p[o.ID.Namespace]; {
 		case known[o.ID]:
 		case o.ID.Namespace == "":
-			s := stray{o.ID, p.bears(o, facts)}
+			s := stray{o.ID, p.bears(j, o, facts, members)}
 			if keeper := p.keeper(s.bears); keeper != nil {
 				out[keeper] = append(out[keeper], s)
 			}
@@ -145,16 +148,39 @@ func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*
 	return out
 }
 
-// bears gives the managed namespaces that an object of the whole cluster bears on, in order.
-func (p places) bears(o gitops.Object, facts *classify.Facts) []string {
+// bears gives the managed namespaces that an object of the whole cluster bears on, in order. People's rights bear on
+// those that were managed already when the rights were given: what people may do in a cluster before that is how it was
+// set up.
+func (p places) bears(j *judge, o gitops.Object, facts *classify.Facts, members []*member) []string {
+	people := classify.EmpowersPeople(o)
 	var out []string
 	for name, at := range p {
-		if facts.Bears(o, name, at.kinds) {
+		if facts.Bears(o, name, at.kinds) || people && !o.Created().Before(p.since(j, name, members)) {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// since is when the first object that an Application declares in the namespace came to be; zero when that is not known.
+func (p places) since(j *judge, namespace string, members []*member) time.Time {
+	at := p[namespace]
+	if at.since == nil {
+		var first time.Time
+		for _, m := range members {
+			for _, d := range m.declared {
+				if d.ID.Namespace != namespace {
+					continue
+				}
+				if o := j.live(d.ID); o != nil && (first.IsZero() || o.Created().Before(first)) {
+					first = o.Created()
+				}
+			}
+		}
+		at.since = &first
+	}
+	return *at.since
 }
 
 // keeper is the Application that manages most in the named namespaces; in all, where none is named.
