@@ -53,7 +53,61 @@ func TestPublicChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := foundAgain(t, gitops.NewTree(files), "chart", "envs/prod.yaml", 40)
-	t.Logf("%d placed, %d failed, %s each", found.placed, found.failed, found.each())
+	t.Logf("values: %d placed, %d failed, %s each", found.placed, found.failed, found.each())
+	found = fieldsWritten(t, gitops.NewTree(files), "chart", "envs/prod.yaml", 40)
+	t.Logf("fields: %d placed, %d failed, %s each", found.placed, found.failed, found.each())
+}
+
+// fieldsWritten changes random fields of what a chart makes, one at a time, whether a value can do it or not.
+func fieldsWritten(t *testing.T, tree gitops.Tree, chart, file string, rounds int) foundValues {
+	t.Helper()
+	schemas, err := typed.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := chartApp(chart, file)
+	before, err := renderTree(t.Context(), tree, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chance := rand.New(rand.NewPCG(3, 5))
+	var out foundValues
+	for out.placed+out.failed < rounds {
+		d := before.Objects[chance.IntN(len(before.Objects))]
+		var leaves []gitops.Path
+		leavesOf(d.Content, nil, &leaves)
+		at := leaves[chance.IntN(len(leaves))]
+		next, ok := changed(chance, gitops.Lookup(d.Content, at).V)
+		if !ok || d.IsSecret() || len(at) < 2 || at[0].Field == "kind" || at[0].Field == "metadata" && at[1].Field != "annotations" {
+			continue
+		}
+		live, _ := with(d.Content, at, next).(map[string]any)
+		wish := Wish{App: app, Declared: d, Live: gitops.NewObject(live), FindingID: "f", Changes: []gitops.FieldChange{
+			{Path: at, Before: gitops.Lookup(d.Content, at), After: gitops.Present(next)},
+		}}
+		start := time.Now()
+		answer, err := Propose(t.Context(), Request{Tree: tree, Wishes: []Wish{wish}, Fleet: []gitops.Application{app}, Render: renderTree, Schemas: schemas})
+		out.took += time.Since(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(answer.Failed) > 0 {
+			out.failed++
+			t.Logf("%s %s = %v: %s: %s", d.ID, at, next, answer.Failed[0].Reason, answer.Failed[0].NearestMiss)
+			continue
+		}
+		out.placed++
+		t.Logf("%s %s = %v: %s", d.ID, at, next, answer.Placed[0].How)
+	}
+	return out
+}
+
+// chartApp is an Application of a chart with one values file.
+func chartApp(chart, file string) gitops.Application {
+	return gitops.Application{
+		Name: "web", Namespace: "delivery", Engine: gitops.ArgoCD, Kind: "Application", Source: gitops.Source{Path: chart},
+		Render: gitops.Render{Namespace: "shop", Helm: &gitops.Helm{ReleaseName: "web", Namespace: "shop", Values: []gitops.Values{{File: file}}}},
+	}
 }
 
 type foundValues struct {
@@ -71,10 +125,7 @@ func foundAgain(t *testing.T, tree gitops.Tree, chart, file string, rounds int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := gitops.Application{
-		Name: "web", Namespace: "delivery", Engine: gitops.ArgoCD, Kind: "Application", Source: gitops.Source{Path: chart},
-		Render: gitops.Render{Namespace: "shop", Helm: &gitops.Helm{ReleaseName: "web", Namespace: "shop", Values: []gitops.Values{{File: file}}}},
-	}
+	app := chartApp(chart, file)
 	before, err := renderTree(t.Context(), tree, app)
 	if err != nil {
 		t.Fatal(err)

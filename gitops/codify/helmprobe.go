@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
 	"holdfast/gitops/render"
 )
 
@@ -132,7 +133,8 @@ func (p *prober) try(ctx context.Context, n node) {
 		if len(p.out) > before {
 			return
 		}
-		if p.movesField(with, asOther) {
+		content := with.moved[p.declared.ID]
+		if now := splice.Lookup(content, p.change.Path); now.Set && !reflect.DeepEqual(now, splice.Lookup(p.objects[p.declared.ID], p.change.Path)) {
 			p.moves = n.at.String()
 		}
 	}

@@ -1,8 +1,13 @@
 package codify
 
 import (
+	"bytes"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"holdfast/gitops"
 	"holdfast/gitops/codify/splice"
@@ -86,7 +91,7 @@ func (p place) words(at gitops.Path, next gitops.Value, wins bool, places []plac
 		return false
 	}
 	switch {
-	case p.kind == ownValues:
+	case p.kind == ownValues && len(places) == 1:
 		why = ", the only place in the repository that can set it"
 	case p.kind == oneParameter && outranks(valuesFile):
 		why = ", which outranks the values files"
@@ -140,7 +145,7 @@ func (r *chartRelease) writeTo(s site, p place, at gitops.Path, next gitops.Valu
 func (p place) splice(at gitops.Path, value any, edit func([]byte, int, gitops.Path, any) ([]byte, error)) ([]byte, error) {
 	if p.kind != textValues {
 		whole := append(p.at[:len(p.at):len(p.at)], at...)
-		if p.kind == valuesFile && p.content == nil {
+		if p.kind == valuesFile && p.content == nil && value != nil {
 			return p.begin(at, value)
 		}
 		return edit(p.data, p.doc, whole, value)
@@ -155,10 +160,24 @@ func (p place) splice(at gitops.Path, value any, edit func([]byte, int, gitops.P
 
 // begin writes the first value of a file that has none yet, below its comments.
 func (p place) begin(at gitops.Path, value any) ([]byte, error) {
-	if strings.TrimSpace(string(p.data)) == "" {
-		return splice.Set([]byte("{}\n"), 0, at, value)
+	text, err := yaml.Marshal(with(nil, at, value))
+	if err != nil {
+		return nil, err
 	}
-	return splice.Set(p.data, 0, at, value)
+	eol := "\n"
+	if bytes.Contains(p.data, []byte("\r\n")) {
+		eol = "\r\n"
+	}
+	out := slices.Clone(p.data)
+	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, eol...)
+	}
+	out = append(out, strings.ReplaceAll(string(text), "\n", eol)...)
+	docs, err := splice.Documents(out)
+	if err != nil || len(docs) != 1 || !reflect.DeepEqual(splice.Normal(docs[0]), splice.Normal(with(nil, at, value))) {
+		return nil, fmt.Errorf("%w: a values file without values", splice.ErrUnsupported)
+	}
+	return out, nil
 }
 
 // writeParameter gives the parameter another value, or takes it away. A text that Helm would read as a number or a
