@@ -146,9 +146,9 @@ func TestAChartOfARepository(t *testing.T) {
 		}
 		switch r.URL.Path {
 		case "/stable/index.yaml":
-			w.Write([]byte("entries: {notice: [{version: 1.4.0, urls: [none.tgz]}, {version: 1.2.0, urls: [notice.tgz]}]}"))
+			_, _ = w.Write([]byte("entries: {notice: [{version: 1.4.0, urls: [none.tgz]}, {version: 1.2.0, urls: [notice.tgz]}]}"))
 		case "/stable/notice.tgz":
-			w.Write(archive)
+			_, _ = w.Write(archive)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}

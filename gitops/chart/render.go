@@ -112,7 +112,7 @@ func (c *Chart) Render(ctx context.Context, values map[string]any, r Release, pa
 func (m made) run(s *session, values map[string]any) (files map[string]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("Helm gave up in an unforeseen way (%T); look for malformed values", r)
+			err = fmt.Errorf("the chart made Helm give up in an unforeseen way (%T); look for malformed values", r)
 		}
 	}()
 	if strings.EqualFold(m.Metadata.Type, "library") {
@@ -178,7 +178,7 @@ func (r Release) capabilities(pass Pass) (*common.Capabilities, error) {
 	}
 	kube, err := common.ParseKubeVersion(version)
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes version %q: want one like v1.31.2", version)
+		return nil, fmt.Errorf("the Kubernetes version %q: want one like v1.31.2", version)
 	}
 	if r.PatchUnsure && pass == First {
 		if kube, err = common.ParseKubeVersion(fmt.Sprintf("v%s.%s.0", kube.Major, kube.Minor)); err != nil {

@@ -62,7 +62,7 @@ func repository(t *testing.T, user string) (at string, data []byte) {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("credentials reach another host")
 		}
-		w.Write(data)
+		_, _ = w.Write(data)
 	}))
 	t.Cleanup(other.Close)
 	mux := http.NewServeMux()
@@ -81,11 +81,11 @@ entries:
   - {version: 5.9.0, urls: []}
 `, strings.TrimPrefix(sum(data), "sha256:"), sum(data), other.URL+"/podinfo.tgz", sum([]byte("other")))
 	})
-	mux.HandleFunc("/stable/podinfo.tgz", func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
+	mux.HandleFunc("/stable/podinfo.tgz", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(data) })
 	mux.HandleFunc("/stable/moved.tgz", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/podinfo.tgz", http.StatusFound)
 	})
-	mux.HandleFunc("/stable/text.tgz", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("<html>")) })
+	mux.HandleFunc("/stable/text.tgz", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<html>")) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got, password, _ := r.BasicAuth(); user != "" && (got != user || password != "hunter2") {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -240,14 +240,14 @@ func registry(t *testing.T) (host string, data []byte) {
 		const at = "/v2/charts/podinfo/"
 		switch rest := strings.TrimPrefix(r.URL.Path, at); {
 		case rest == "tags/list":
-			json.NewEncoder(w).Encode(map[string]any{"name": "charts/podinfo", "tags": []string{"6.5.1", "6.5.0_build.1", "latest", "6.0.0"}})
+			_ = json.NewEncoder(w).Encode(map[string]any{"name": "charts/podinfo", "tags": []string{"6.5.1", "6.5.0_build.1", "latest", "6.0.0"}})
 		case strings.HasPrefix(rest, "manifests/") && tags[strings.TrimPrefix(rest, "manifests/")] != nil:
 			text := tags[strings.TrimPrefix(rest, "manifests/")]
 			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 			w.Header().Set("Docker-Content-Digest", sum(text))
-			w.Write(text)
+			_, _ = w.Write(text)
 		case rest == "blobs/"+sum(data):
-			w.Write(data)
+			_, _ = w.Write(data)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -113,7 +114,8 @@ func readAll(r io.Reader, most int64) ([]byte, error) {
 
 // plain takes the URL, which a query may make secret, out of a client's error.
 func plain(err error) error {
-	if wrapped, ok := err.(*url.Error); ok {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
 		return wrapped.Err
 	}
 	return err

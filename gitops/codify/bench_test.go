@@ -2,11 +2,11 @@ package codify
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,7 +49,9 @@ func TestPublicTree(t *testing.T) {
 	}
 	wanted := 40
 	if n := os.Getenv("HOLDFAST_CODIFY_FIELDS"); n != "" {
-		fmt.Sscan(n, &wanted)
+		if wanted, err = strconv.Atoi(n); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var renders atomic.Int64
 	var spent atomic.Int64

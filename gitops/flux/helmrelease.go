@@ -92,7 +92,7 @@ func helm(r helmv2.HelmRelease, values []gitops.Values) *gitops.Helm {
 	}
 	last := deployed(r)
 	if install := r.Spec.Install; install != nil {
-		out.SkipCRDs = install.SkipCRDs || install.CRDs == helmv2.Skip //nolint:staticcheck // deprecated, and still obeyed
+		out.SkipCRDs = install.SkipCRDs || install.CRDs == helmv2.Skip // the first is deprecated, and still obeyed
 		out.SkipSchema = install.DisableSchemaValidation
 	}
 	// CRDs are installed once. An upgrade leaves them as they are unless it is told otherwise, so those of a newer
