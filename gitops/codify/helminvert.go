@@ -251,6 +251,13 @@ func (p *prober) items(n node, m marker, after map[string]any) []valueEdit {
 	marked := m.value.V.([]any)
 	form := marked[len(marked)-1]
 	var out []valueEdit
+	if now, ok := gitops.Lookup(after, p.change.Path).V.(string); ok && form == any(markValue) {
+		if want, ok := p.change.After.V.(string); ok {
+			if next, ok := unjoined(current, now, want); ok {
+				out = append(out, relist(n.at, current, next))
+			}
+		}
+	}
 	for _, q := range listed(after, nil) {
 		list, _ := gitops.Lookup(after, q).V.([]any)
 		last := slices.IndexFunc(list, hasMark)
@@ -262,6 +269,42 @@ func (p *prober) items(n node, m marker, after map[string]any) []valueEdit {
 		}
 	}
 	return out
+}
+
+// unjoined gives the list whose entries, joined as in pattern, make want. pattern is what the chart makes of the
+// present list with markValue behind it.
+func unjoined(current []any, pattern, want string) ([]any, bool) {
+	const longest = 3 // of what stands between entries
+	at := strings.Index(pattern, markValue)
+	for n := 1; len(current) > 0 && n <= min(longest, at); n++ {
+		between := pattern[at-n : at]
+		texts := make([]string, len(current))
+		numbers := true
+		for i, e := range current {
+			texts[i], _ = shown(e)
+			_, text := e.(string)
+			numbers = numbers && !text
+		}
+		head, ok := strings.CutSuffix(pattern[:at-n], strings.Join(texts, between))
+		if !ok {
+			continue
+		}
+		inner, starts := strings.CutPrefix(want, head)
+		inner, ends := strings.CutSuffix(inner, pattern[at+len(markValue):])
+		if !starts || !ends || inner == "" {
+			return nil, false
+		}
+		var out []any
+		for _, text := range strings.Split(inner, between) {
+			if numbers {
+				out = append(out, typedLike(gitops.Present(current[0]), text, text)[0])
+			} else {
+				out = append(out, text)
+			}
+		}
+		return out, true
+	}
+	return nil, false
 }
 
 // rewritten gives the list of values with which the rendered list reads as want instead of was. entry is what the

@@ -115,6 +115,9 @@ func (p *prober) score(n node) int {
 		score += 5
 	}
 	words := wordsOf(p.change.Path)
+	if p.remove {
+		words = []string{plainWord(p.declared.ID.Kind), plainWord(p.declared.ID.Name), "enabled", "create"}
+	}
 	for i, step := range n.at {
 		if !step.IsField() {
 			continue
@@ -134,7 +137,10 @@ func (p *prober) score(n node) int {
 		}
 	}
 	_, isMap := n.value.V.(map[string]any)
-	_, isList := n.value.V.([]any)
+	list, isList := n.value.V.([]any)
+	if isScalar && len(list) > 0 && !slices.ContainsFunc(list, func(e any) bool { text, ok := shown(e); return !ok || !strings.Contains(now, text) }) {
+		score += 15 // joined to one text: more likely than one of its entries
+	}
 	adds := !p.declaredValue().Set || !p.change.After.Set
 	switch {
 	case !n.value.Set || n.value.V == nil:

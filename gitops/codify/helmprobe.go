@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/gitops"
 	"holdfast/gitops/codify/splice"
@@ -42,6 +43,8 @@ const (
 	maxNodes  = 150 // values that are tried
 	maxProbes = 400 // renders
 	maxFound  = 4   // edits that work, of which the proof chooses
+
+	searchLimit = 15 * time.Second // for one goal
 )
 
 // of looks for edits that bring the goal's change about, once for each goal.
@@ -51,7 +54,12 @@ func (f *finds) of(ctx context.Context, s site, r *chartRelease) *find {
 		return found
 	}
 	p := &prober{site: s, release: r, finds: f, left: maxProbes, tried: map[string]bool{}}
-	found := p.search(ctx)
+	limited, cancel := context.WithTimeout(ctx, searchLimit)
+	defer cancel()
+	found := p.search(limited)
+	if limited.Err() != nil && len(found.edits) == 0 {
+		found.what, found.why = "not all values of the chart were tried", fmt.Sprintf("the chart takes too long to render: %s passed", searchLimit)
+	}
 	if ctx.Err() == nil {
 		f.known[key] = found
 	}
@@ -240,7 +248,9 @@ func (p *prober) probe(ctx context.Context, values map[string]any, alone bool) *
 			}
 		}
 	}
-	p.finds.probes[key] = out
+	if ctx.Err() == nil {
+		p.finds.probes[key] = out
+	}
 	return out
 }
 

@@ -35,6 +35,11 @@ func TestTogetherGivesWhatOneByOneGives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	charts, err := filepath.Glob("testdata/helm/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, charts...)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
@@ -46,7 +51,9 @@ func TestTogetherGivesWhatOneByOneGives(t *testing.T) {
 				t.Fatal(err)
 			}
 			request := s.request(t, archive, treeOf(archive), schemas)
-			request.Decode = func(tree gitops.Tree) []gitops.Application { return decode(t, tree, request.Fleet) }
+			if !s.InTree {
+				request.Decode = func(tree gitops.Tree) []gitops.Application { return decode(t, tree, request.Fleet) }
+			}
 			compareWays(t, request)
 		})
 	}
