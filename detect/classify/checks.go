@@ -25,6 +25,8 @@ func checkNamed(name string) check {
 		return likeNamespace
 	case "tracking-value":
 		return ownTrackingValue
+	case "sync-from-git":
+		return syncFromGit
 	case "qualified-finalizers":
 		return qualifiedFinalizers
 	case "enforcer-expressions":
@@ -41,6 +43,14 @@ func checkNamed(name string) check {
 		return policyMatches
 	}
 	return nil
+}
+
+// syncFromGit says whether an Argo CD operation is a sync of what the Application's sources hold: not of files that a
+// person sends along, nor from another source.
+func syncFromGit(s *situation) bool {
+	operation, _ := s.Live.V.(map[string]any)
+	sync, ok := operation["sync"].(map[string]any)
+	return ok && sync["manifests"] == nil && sync["source"] == nil && sync["sources"] == nil
 }
 
 // adjustment is GKE Autopilot's note on what its admission changed: requests and limits by container, as
