@@ -150,25 +150,17 @@ func (s site) fixed(r *chartRelease) string {
 	if !ok || strings.Contains(file, ".tgz") {
 		return "the templates of its chart have it fixed"
 	}
-	key := ""
-	for _, step := range s.change.Path {
-		if step.IsField() {
-			key = step.Field
+	lines, from, best := strings.Split(string(data), "\n"), 0, 0
+	for _, step := range s.change.Path { // each key below the one before it
+		if !step.IsField() {
+			continue
 		}
-	}
-	text, _ := s.declaredValue().V.(string)
-	best, quality := 0, 0
-	for i, line := range strings.Split(string(data), "\n") {
-		trimmed := strings.TrimLeft(line, " -{")
-		q := 0
-		if key != "" && (strings.HasPrefix(trimmed, key+":") || strings.Contains(line, " "+key+":")) {
-			q = 1
-			if text != "" && strings.Contains(line, text) {
-				q = 2
-			}
-		}
-		if q > quality {
-			best, quality = i+1, q
+		best = 0
+		if i := slices.IndexFunc(lines[from:], func(line string) bool {
+			return strings.HasPrefix(strings.TrimLeft(line, " -{"), step.Field+":") || strings.Contains(line, " "+step.Field+":")
+		}); i >= 0 {
+			from += i
+			best = from + 1
 		}
 	}
 	switch {
