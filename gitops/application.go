@@ -27,7 +27,7 @@ type Application struct {
 	Tracking Tracking
 	// Inventory is what the engine says it applied; nil when the engine keeps none.
 	Inventory []ObjectID
-	// Interval is how often the engine corrects; 0 when unknown.
+	// Interval is how often the engine corrects, for Argo CD how often it asks Git; 0 when unknown, negative for never.
 	Interval time.Duration
 	// Ignore are the fields that the engine was told to leave alone (Flux spec.ignore).
 	Ignore []IgnoreRule

@@ -56,6 +56,17 @@ func (s *chartSources) get(ctx context.Context, chart gitops.Chart) (charts.Fetc
 	return charts.Fetch(ctx, chart, options)
 }
 
+// mapped says whether a chart of the repository is given by --chart.
+func (s *chartSources) mapped(url string) bool {
+	url = strings.TrimSuffix(url, "/")
+	for key := range s.byURL {
+		if key == url || strings.HasPrefix(key, url+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *chartSources) local(chart gitops.Chart) (string, bool) {
 	url := strings.TrimSuffix(chart.Repo, "/")
 	for _, key := range []string{url + "/" + chart.Name, url} {
@@ -66,10 +77,13 @@ func (s *chartSources) local(chart gitops.Chart) (string, bool) {
 	return "", false
 }
 
-// boundChart says whether an Application may name a chart repository: with a configuration, those alone that it
-// lists.
+// boundChart says whether an Application may name a chart repository: one that --chart stands for, or with a
+// configuration of repositories, of either kind, those alone that it lists.
 func (x *session) boundChart(app gitops.Application) (ok bool, reason string) {
 	url := app.Source.Repo
+	if len(x.config.Repositories)+len(x.config.ChartRepositories) == 0 || x.charts.mapped(url) {
+		return true, ""
+	}
 	configured := x.config.ChartRepository(url)
 	if configured == nil {
 		return false, fmt.Sprintf("not bound: no chartRepositories entry of holdfast.yaml has the url %s", gitops.WithoutCredentials(url))

@@ -35,6 +35,7 @@ type session struct {
 	out     io.Writer
 	streams streams
 	sources *sources
+	charts  *chartSources
 	input   scan.Input
 	targets []scan.Target
 	// scopes tells the scope of a kind, once clusters have been read.
@@ -56,11 +57,10 @@ func newSession(s streams, flags inputFlags) (*session, error) {
 	if x.input, err = x.scanInput(); err != nil {
 		return nil, err
 	}
-	fetched, err := newChartSources(x)
-	if err != nil {
+	if x.charts, err = newChartSources(x); err != nil {
 		return nil, err
 	}
-	x.input.Chart = fetched.fetch
+	x.input.Chart = x.charts.fetch
 	given, err := x.applications()
 	if err != nil {
 		return nil, err
@@ -161,11 +161,11 @@ func (x *session) policies() (func(gitops.Application, detect.Tier, gitops.Tree)
 // bound holds Applications to the repositories that the configuration binds to their cluster and namespace.
 // Without a configuration, or with --git, the person who runs the command has chosen.
 func (x *session) bound(app gitops.Application) (ok bool, reason string) {
-	if len(x.config.Repositories) == 0 || len(x.flags.git) > 0 {
-		return true, ""
-	}
 	if app.Source.Kind == "HelmRepository" {
 		return x.boundChart(app)
+	}
+	if len(x.config.Repositories) == 0 || len(x.flags.git) > 0 {
+		return true, ""
 	}
 	return x.config.Bindings().Allows(app.Source.Repo, app.Cluster, app.Namespace)
 }

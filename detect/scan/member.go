@@ -115,7 +115,7 @@ func (s *sources) member(ctx context.Context, app gitops.Application, target Tar
 	given := slices.ContainsFunc(target.Applications, func(a gitops.Application) bool { return sameApplication(a, app) })
 	if s.in.Bound != nil && !homeless(app) {
 		if ok, reason := s.in.Bound(app); !ok {
-			m.reason = "not bound: " + reason
+			m.reason = reason
 			return m
 		}
 	}

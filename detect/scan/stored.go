@@ -69,14 +69,23 @@ func (j *judge) stored(ctx context.Context, m *member, env render.Env) {
 	if m.result == nil || h == nil || h.Revision == 0 || m.app.Engine != gitops.Flux || j.snapshot.Secrets != live.SecretsValues {
 		return
 	}
-	next, overtaken, err := j.record(h, h.Revision+1)
+	current, found, err := j.record(h, h.Revision, release.Secret, release.ConfigMap)
+	if err != nil {
+		m.stored.why = err.Error()
+		return
+	}
+	// Helm keeps all revisions in one kind: one in another may be planted by whoever may not write the first.
+	kinds := []string{release.Secret, release.ConfigMap}
+	if found {
+		kinds = []string{current.object.ID.Kind}
+	}
+	next, overtaken, err := j.record(h, h.Revision+1, kinds...)
 	if err == nil && overtaken && m.madeByHand(next) {
 		m.byHand = &next
 	}
-	current, found, err := j.record(h, h.Revision)
 	switch {
-	case err != nil:
-		m.stored.why = err.Error()
+	case len(current.writers) == 0 && found:
+		m.stored.why = "its managedFields do not say who wrote it"
 		return
 	case !found || current.Status != release.Deployed || overtaken && m.byHand == nil: // helm-controller is at work
 		return
@@ -105,9 +114,9 @@ func (j *judge) stored(ctx context.Context, m *member, env render.Env) {
 	m.note(m.stored.ahead(m))
 }
 
-// record gives a revision of a release. The error says why it is not known; without one, and not found, there is none.
-func (j *judge) record(h *gitops.Helm, revision int) (r record, found bool, err error) {
-	for _, kind := range []string{release.Secret, release.ConfigMap} {
+// record gives a revision of a release, kept in one of the kinds. The error says why it is not known; without one, and not found, there is none.
+func (j *judge) record(h *gitops.Helm, revision int, kinds ...string) (r record, found bool, err error) {
+	for _, kind := range kinds {
 		id := release.ID(kind, h.StorageNamespace, h.ReleaseName, revision)
 		if o, ok := j.snapshot.Objects.Get(id); ok {
 			decoded, err := release.Decode(o)

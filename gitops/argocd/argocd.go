@@ -76,6 +76,7 @@ func (d *decoder) application(o gitops.Object) {
 		Managers: []gitops.Manager{{Name: "argocd-controller"}, {Name: "argocd-application-controller", Operation: "Update"}},
 		Tracking: settings.tracking(a.trackingName(o.ID)),
 		Project:  a.Spec.Project,
+		Interval: settings.interval,
 		Ignore:   slices.Concat(a.ignore(), settings.ignore),
 	}
 	l := layout{decoder: d, id: o.ID, spec: a, sources: a.sources(), applied: a.applied()}
@@ -84,6 +85,9 @@ func (d *decoder) application(o gitops.Object) {
 	}
 	a.state(&app)
 	a.policy(&app)
+	if settings.interval < 0 {
+		app.Switches = append(app.Switches, "data.timeout.reconciliation of "+ConfigMap+": Git is not asked by itself")
+	}
 	app.Switches = slices.Concat(app.Switches, d.windows(a, o.ID), wideIgnores(app.Ignore))
 	d.destination(a.Spec.Destination, o.ID)
 	for _, owner := range a.Metadata.OwnerReferences {

@@ -5,17 +5,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"holdfast/gitops"
 )
 
-// settings is what argocd-cm says that matters here. Without that ConfigMap known is false.
+// settings is what argocd-cm says that matters here.
 type settings struct {
-	known                  bool
 	method, label, install string
-	ignore                 []gitops.IgnoreRule
+	// interval is how often Git is asked; zero where it is not set, negative for never.
+	interval time.Duration
+	ignore   []gitops.IgnoreRule
 }
 
 // settings reads the argocd-cm that holds for an Application: that of the controller's namespace, or of the
@@ -48,11 +50,22 @@ func (d *decoder) configured(o gitops.Object) settings {
 		return settings{label: InstanceLabel}
 	}
 	out := settings{
-		known: true, method: c.Data["application.resourceTrackingMethod"],
-		label: c.Data["application.instanceLabelKey"], install: c.Data["installationID"],
+		method: c.Data["application.resourceTrackingMethod"],
+		label:  c.Data["application.instanceLabelKey"], install: c.Data["installationID"],
 	}
 	if out.label == "" {
 		out.label = InstanceLabel
+	}
+	if text, ok := c.Data["timeout.reconciliation"]; ok {
+		interval, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+			d.once(o.ID, "data.timeout.reconciliation is no duration such as 180s")
+		case interval <= 0: // switched off
+			out.interval = -1
+		default:
+			out.interval = interval
+		}
 	}
 	out.ignore = d.customizations(o.ID, c.Data)
 	return out

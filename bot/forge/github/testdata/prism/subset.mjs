@@ -1,8 +1,8 @@
 // Writes github.json: the operations that bot/forge/github uses, out of GitHub's own OpenAPI description, cut down to
 // what a request is checked against. Answers are dropped; the tests have a stateful fake for those.
 //
-//   npm install --no-save --prefix /tmp/openapi @octokit/openapi@23.0.2
-//   node subset.mjs /tmp/openapi/node_modules/@octokit/openapi/generated/api.github.com.json
+//   npm install --no-save --prefix ../openapi @octokit/openapi@23.0.2
+//   node subset.mjs ../openapi/node_modules/@octokit/openapi/generated/api.github.com.json
 //
 // Add an operation here when the package sends a new kind of request: the mock answers 404 to what it does not know.
 import { readFileSync, writeFileSync } from 'node:fs';
