@@ -22,7 +22,14 @@ const Limit = time.Second
 // most is how many paths one evaluation may give: more than any object that a server stores has fields for.
 const most = 100_000
 
-// ErrLimit is for an expression that took longer than Limit, or selected more than can be.
+// The longest expression, in bytes, and the deepest one, in open brackets. jq's parser and compiler call themselves
+// at each level, and a stack that overflows ends the whole program.
+const (
+	longest = 16 << 10
+	deepest = 100
+)
+
+// ErrLimit is for an expression that is too long or too deep, took longer than Limit, or selected more than can be.
 var ErrLimit = errors.New("it exceeds the limit of an ignore rule")
 
 // Expression is a compiled path expression. It may be used by several goroutines.
@@ -31,13 +38,20 @@ type Expression struct {
 	code *gojq.Code
 }
 
-// Compile reads an expression, such as .spec.containers[] | select(.name == "web") | .resources.
+// Compile reads an expression, such as .spec.containers[] | select(.name == "web") | .resources. One of more than
+// 16 KiB, or with more than 100 brackets open at one place, is refused with ErrLimit.
 func Compile(text string) (e *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			e, err = nil, fmt.Errorf("jq expression %q: it cannot be compiled (%T)", text, r)
 		}
 	}()
+	if len(text) > longest {
+		return nil, fmt.Errorf("jq expression %.40q...: %w: it has %d bytes, and %d KiB are allowed", text, ErrLimit, len(text), longest>>10)
+	}
+	if depth(text) > deepest {
+		return nil, fmt.Errorf("jq expression %.40q...: %w: its brackets are nested deeper than %d", text, ErrLimit, deepest)
+	}
 	// The parentheses keep a comma or a pipe inside; a definition or a comment must not get out of them.
 	inner, err := gojq.Parse(text)
 	if err != nil {
@@ -54,8 +68,30 @@ func Compile(text string) (e *Expression, err error) {
 	return &Expression{text: text, code: code}, nil
 }
 
-// String gives the expression as it was written.
-func (e *Expression) String() string { return e.text }
+// depth counts how many brackets are open at most, outside of texts and comments. Those of \(…) in a text count.
+func depth(text string) int {
+	most, open := 0, []byte(nil) // a " is a text
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		inText := len(open) > 0 && open[len(open)-1] == '"'
+		switch {
+		case inText && c == '\\':
+			if i++; i < len(text) && text[i] == '(' {
+				open = append(open, '(')
+			}
+		case c == '"' && inText, !inText && (c == ')' || c == ']' || c == '}') && len(open) > 0:
+			open = open[:len(open)-1]
+		case c == '"', !inText && (c == '(' || c == '[' || c == '{'):
+			open = append(open, c)
+		case !inText && c == '#':
+			for i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r' {
+				i++
+			}
+		}
+		most = max(most, len(open))
+	}
+	return most
+}
 
 // answer is what an evaluation came to.
 type answer struct {

@@ -98,6 +98,42 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestLimitsOfAnExpression(t *testing.T) {
+	nested := func(n int, open, inner, end string) string {
+		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+	}
+	for _, row := range []struct{ name, expression, want string }{
+		{"parentheses as deep as allowed", nested(100, "(", ".spec", ")"), ""},
+		{"one more", nested(101, "(", ".spec", ")"), "nested deeper than 100"},
+		{"brackets of all kinds", ".spec | select(" + nested(34, "[({a: ", "1", "})]") + ")", "nested deeper than 100"},
+		{"brackets inside of texts", ".spec | select(" + nested(101, `"\(`, "1", `)"`) + " != 1)", "nested deeper than 100"},
+		{"brackets side by side", strings.Repeat("(.spec) | ", 200) + ".replicas", ""},
+		{"brackets that are text", `.spec | select(.x != "` + strings.Repeat("(", 200) + `\"[")`, ""},
+		{"brackets in a comment", ".spec # " + strings.Repeat("(", 200), ""},
+		{"as long as allowed", ".spec" + strings.Repeat(" ", 16<<10-5), ""},
+		{"one byte more", ".spec" + strings.Repeat(" ", 16<<10-4), "16 KiB are allowed"},
+		{"what would overflow the stack", nested(650_000, "(", ".", ")"), "16 KiB are allowed"},
+		{"conditions, which need no bracket", nested(1000, "if 1 then ", ".", " end"), ""},
+		{"signs", ".spec | select(" + strings.Repeat("-", 16_000) + "1 != 2)", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			before := time.Now()
+			_, err := jqpath.Compile(row.expression)
+			switch {
+			case row.want == "" && err != nil:
+				t.Errorf("got error %v", err)
+			case row.want != "" && (!errors.Is(err, jqpath.ErrLimit) || !strings.Contains(err.Error(), row.want)):
+				t.Errorf("got error %v, want ErrLimit and %q", err, row.want)
+			case row.want != "" && len(err.Error()) > 300:
+				t.Error("the error repeats the whole expression")
+			}
+			if took := time.Since(before); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
 func TestNoEnvironment(t *testing.T) {
 	t.Setenv("HOLDFAST_JQ", "seen")
 	for _, expression := range []string{`select($ENV.HOLDFAST_JQ == "seen")`, `select(env.HOLDFAST_JQ == "seen")`} {
