@@ -17,8 +17,9 @@ import (
 // Options say how a chart repository is reached.
 type Options struct {
 	Username, Password string
-	// Hosts are further hosts (host or host:port) that an index or a redirect may name. Credentials are sent
-	// to the repository's own host only.
+	// Hosts are further hosts (host or host:port) that an index, a redirect, or a registry that has its tokens
+	// issued elsewhere may name. Credentials are sent to the repository's own host, and to a host of these when
+	// the registry names it as its issuer of tokens; never to where an index or a redirect leads.
 	Hosts []string
 	// PlainHTTP allows http instead of https, for OCI registries too.
 	PlainHTTP bool
@@ -46,7 +47,7 @@ var (
 	ErrDenied = errors.New("access denied")
 	// ErrDigest: the archive is another one than was asked for.
 	ErrDigest = errors.New("digest differs")
-	// ErrHost: the index, or a redirect, leads to a host that is not allowed.
+	// ErrHost: the index, a redirect, or a registry's issuer of tokens, leads to a host that is not allowed.
 	ErrHost = errors.New("host not allowed")
 	// ErrTooLarge: over the limit of Options.Bytes.
 	ErrTooLarge = errors.New("too large")
@@ -125,6 +126,12 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: %s; list it under the chart repository's hosts if it is meant", ErrHost, r.URL.Host)
 	case r.URL.Scheme != "https" && !g.options.PlainHTTP:
 		return nil, fmt.Errorf("%w: %s by %s, where only https is allowed", ErrHost, r.URL.Host, r.URL.Scheme)
+	}
+	// The client takes credentials along to other ports and subdomains of a host that redirects. Response is what
+	// redirects: a request for a token has none.
+	if !own && r.Response != nil && r.Header.Get("Authorization") != "" {
+		r = r.Clone(r.Context())
+		r.Header.Del("Authorization")
 	}
 	if own && g.options.Password != "" && r.Header.Get("Authorization") == "" {
 		r = r.Clone(r.Context())

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -213,9 +214,57 @@ func TestUnpackRefuses(t *testing.T) {
 		"what unpacks to more than allowed": {archive(t, "podinfo/Chart.yaml", strings.Repeat("a", 5000)), ErrTooLarge},
 	}
 	for name, c := range cases {
-		if _, err := unpack(c.data, 4096); !errors.Is(err, c.want) {
+		if _, err := unpack(t.Context(), c.data, 4096); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+	}
+}
+
+// repeated packs one entry many times, behind a Chart.yaml.
+func repeated(t *testing.T, header tar.Header, times int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	w := tar.NewWriter(compressed)
+	err := w.WriteHeader(&tar.Header{Name: "podinfo/Chart.yaml", Typeflag: tar.TypeReg, Size: int64(len(chartYAML))})
+	if err == nil {
+		_, err = w.Write([]byte(chartYAML))
+	}
+	for i := 0; i < times && err == nil; i++ {
+		err = w.WriteHeader(&header)
+	}
+	if err := errors.Join(err, w.Close(), compressed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestUnpackCountsEveryEntry(t *testing.T) {
+	folder := tar.Header{Name: "podinfo/templates/", Typeflag: tar.TypeDir}
+	empty := tar.Header{Name: "podinfo/values.yaml", Typeflag: tar.TypeReg}
+	records := map[string]string{}
+	for i := range 100 {
+		records[fmt.Sprintf("HOLDFAST.x%d", i)] = strings.Repeat("x", 5000)
+	}
+	long := tar.Header{Name: "podinfo/templates/", Typeflag: tar.TypeDir, Format: tar.FormatPAX, PAXRecords: records}
+	cases := map[string]struct {
+		data []byte
+		want error
+	}{
+		"as many folders as allowed":              {repeated(t, folder, maxFiles-1), nil},
+		"one folder more":                         {repeated(t, folder, maxFiles), ErrTooLarge},
+		"an empty file again and again":           {repeated(t, empty, maxFiles), ErrTooLarge},
+		"few entries with headers that are large": {repeated(t, long, 50), ErrTooLarge},
+	}
+	for name, c := range cases {
+		if _, err := unpack(t.Context(), c.data, 4096); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := unpack(ctx, repeated(t, folder, 100), 4096); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the caller's end: %v", err)
 	}
 }
 
@@ -285,6 +334,103 @@ func TestFetchFromARegistry(t *testing.T) {
 				t.Errorf("%s %s, %d files", got.Version, got.Digest, got.Tree.Len())
 			}
 		})
+	}
+}
+
+// moved serves two versions of a chart as a registry does: the tag is that of the second one.
+func moved(t *testing.T) (repo string, manifests, archives [2]string) {
+	t.Helper()
+	content := map[string][]byte{}
+	for i, text := range []string{chartYAML, strings.Replace(chartYAML, "6.5.1", "6.5.2", 1)} {
+		data := archive(t, "podinfo/Chart.yaml", text)
+		manifest := fmt.Appendf(nil, `{"schemaVersion": 2, "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json", "digest": %q, "size": 0},
+			"layers": [{"mediaType": %q, "digest": %q, "size": %d}]}`, sum(nil), chartLayer, sum(data), len(data))
+		manifests[i], archives[i] = sum(manifest), sum(data)
+		content["manifests/"+sum(manifest)], content["manifests/main"], content["blobs/"+sum(data)] = manifest, manifest, data
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, ok := content[strings.TrimPrefix(r.URL.Path, "/v2/charts/podinfo/")]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		w.Header().Set("Docker-Content-Digest", sum(data))
+		_, _ = w.Write(data)
+	}))
+	t.Cleanup(server.Close)
+	return "oci" + strings.TrimPrefix(server.URL, "http") + "/charts/podinfo", manifests, archives
+}
+
+func TestATagThatMoved(t *testing.T) {
+	repo, manifests, archives := moved(t)
+	cases := []struct {
+		name  string
+		chart gitops.Chart
+		want  string // the archive
+		err   error
+	}{
+		{"the manifest that is applied, by the tag's name", gitops.Chart{Repo: repo, Version: "main", Applied: "main", Digest: manifests[0]}, archives[0], nil},
+		{"the manifest that is applied, out of a range", gitops.Chart{Repo: repo, Version: "6.x", Applied: "6.5.1", Digest: manifests[0]}, archives[0], nil},
+		{"a manifest without a tag", gitops.Chart{Repo: repo, Digest: manifests[0]}, archives[0], nil},
+		{"the tag, where no digest is known", gitops.Chart{Repo: repo, Version: "main"}, archives[1], nil},
+		{"the archive that the tag holds", gitops.Chart{Repo: repo, Version: "main", Digest: archives[1]}, archives[1], nil},
+		{"an archive that the tag held", gitops.Chart{Repo: repo, Version: "main", Digest: archives[0]}, "", ErrDigest},
+		{"a manifest that is gone", gitops.Chart{Repo: repo, Version: "main", Digest: sum([]byte("gone"))}, "", ErrDigest},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Fetch(t.Context(), c.chart, Options{PlainHTTP: true})
+			if !errors.Is(err, c.err) || got.Digest != c.want {
+				t.Errorf("archive %s, error %v; want %s, %v", got.Digest, err, c.want, c.err)
+			}
+		})
+	}
+}
+
+// TestTokensIssuedElsewhere: a registry says where its tokens are to be had, and who gets the password there is for
+// Options to say.
+func TestTokensIssuedElsewhere(t *testing.T) {
+	data := archive(t, "podinfo/Chart.yaml", chartYAML)
+	manifest := fmt.Appendf(nil, `{"schemaVersion": 2, "layers": [{"mediaType": %q, "digest": %q, "size": %d}]}`, chartLayer, sum(data), len(data))
+	var issued int
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/token" {
+			if r.Header.Get("Authorization") != "" {
+				t.Error("a redirect takes credentials to another host")
+			}
+			_, _ = w.Write(data)
+			return
+		}
+		issued++
+		if user, password, _ := r.BasicAuth(); user != "bot" || password != "hunter2" {
+			t.Errorf("the issuer got user %q", user)
+		}
+		_, _ = w.Write([]byte(`{"token": "t0ken"}`))
+	}))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer t0ken":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="registry"`, other.URL))
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.Contains(r.URL.Path, "/blobs/"):
+			http.Redirect(w, r, other.URL+"/blob", http.StatusTemporaryRedirect)
+		default:
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			w.Header().Set("Docker-Content-Digest", sum(manifest))
+			_, _ = w.Write(manifest)
+		}
+	}))
+	t.Cleanup(server.Close)
+	chart := gitops.Chart{Repo: "oci" + strings.TrimPrefix(server.URL, "http") + "/charts", Name: "podinfo", Version: "6.5.1"}
+	options := Options{PlainHTTP: true, Username: "bot", Password: "hunter2"}
+	if _, err := Fetch(t.Context(), chart, options); !errors.Is(err, ErrHost) || issued > 0 {
+		t.Errorf("a host that is not listed: error %v, asked %d times", err, issued)
+	}
+	options.Hosts = []string{strings.TrimPrefix(other.URL, "http://")}
+	if got, err := Fetch(t.Context(), chart, options); err != nil || got.Digest != sum(data) || issued == 0 {
+		t.Errorf("a host that is listed: %s %v, asked %d times", got.Digest, err, issued)
 	}
 }
 

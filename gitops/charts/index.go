@@ -71,7 +71,7 @@ func fromIndex(ctx context.Context, client *http.Client, repo url.URL, chart git
 			return Fetched{}, fmt.Errorf("version %s: %w: the archive has %s, and %s is expected", version, ErrDigest, digest, want)
 		}
 	}
-	tree, err := unpack(data, options.Bytes)
+	tree, err := unpack(ctx, data, options.Bytes)
 	if err != nil {
 		return Fetched{}, fmt.Errorf("version %s: %w", version, err)
 	}

@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func local(path string, chart gitops.Chart) (Fetched, error) {
 		if err != nil {
 			return Fetched{}, err
 		}
-		if out.Tree, err = unpack(data, defaultBytes); err != nil {
+		if out.Tree, err = unpack(context.Background(), data, defaultBytes); err != nil {
 			return Fetched{}, err
 		}
 	default:

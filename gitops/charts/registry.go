@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,13 +48,9 @@ func fromRegistry(ctx context.Context, client *http.Client, repo url.URL, chart 
 	}
 	registry.Client = login
 
-	tag, err := tagOf(ctx, registry, chart)
+	tag, descriptor, err := resolve(ctx, registry, chart)
 	if err != nil {
-		return Fetched{}, explain(err)
-	}
-	descriptor, err := registry.Resolve(ctx, tag)
-	if err != nil {
-		return Fetched{}, fmt.Errorf("version %s: %w", tag, explain(err))
+		return Fetched{}, err
 	}
 	if descriptor.Size > maxManifest {
 		return Fetched{}, fmt.Errorf("version %s: its manifest: %w", tag, ErrTooLarge)
@@ -82,11 +79,39 @@ func fromRegistry(ctx context.Context, client *http.Client, repo url.URL, chart 
 	if err != nil {
 		return Fetched{}, fmt.Errorf("version %s: %w", tag, explain(err))
 	}
-	tree, err := unpack(archive, options.Bytes)
+	tree, err := unpack(ctx, archive, options.Bytes)
 	if err != nil {
 		return Fetched{}, fmt.Errorf("version %s: %w", tag, err)
 	}
 	return Fetched{Tree: tree, Version: strings.ReplaceAll(tag, "_", "+"), Digest: string(layer.Digest)}, nil
+}
+
+// resolve gives the manifest to fetch, and the tag that names it. A manifest's digest goes before every tag, as in
+// Flux (https://fluxcd.io/flux/components/source/ocirepositories/#reference): a tag may have moved since. A digest
+// of which the registry has no manifest is an archive's: then the tag decides, and what it holds is compared.
+func resolve(ctx context.Context, registry *remote.Repository, chart gitops.Chart) (string, ocispec.Descriptor, error) {
+	if strings.Contains(chart.Digest, ":") {
+		descriptor, err := registry.Resolve(ctx, chart.Digest)
+		switch {
+		case err == nil:
+			tag := cmp.Or(chart.Applied, chart.Version)
+			if !isName(tag) {
+				tag = chart.Digest
+			}
+			return tag, descriptor, nil
+		case !errors.Is(err, errdef.ErrNotFound):
+			return "", ocispec.Descriptor{}, fmt.Errorf("digest %s: %w", chart.Digest, explain(err))
+		}
+	}
+	tag, err := tagOf(ctx, registry, chart)
+	if err != nil {
+		return "", ocispec.Descriptor{}, explain(err)
+	}
+	descriptor, err := registry.Resolve(ctx, tag)
+	if err != nil {
+		return "", ocispec.Descriptor{}, fmt.Errorf("version %s: %w", tag, explain(err))
+	}
+	return tag, descriptor, nil
 }
 
 // tagOf gives the tag to fetch. A tag cannot hold the + of a version, which Helm writes as _. The list of tags
