@@ -59,6 +59,7 @@ func TestTemplatesAreStopped(t *testing.T) {
 		{"a loop that writes a gigabyte of values", `{{ range 1000000 }}{{ $.Values.long }}{{ end }}`, much},
 		{"loops that trim what is around them", `{{- range 900000000000 -}}  {{- range 900000000000 -}} x {{- end -}} {{- end -}}`, never},
 		{"a loop in a text that tpl evaluates", `{{ tpl .Values.loop . }}`, never},
+		{"a text that tpl evaluates and that calls tpl with itself", `{{ tpl .Values.again . }}`, "tpl evaluates texts that call tpl again"},
 		{"a loop in a text that tpl makes", `{{ tpl (print "{{ range 90000000000" "0 }}{{ end }}") . }}`, never},
 		{"named templates that call each other twice", `{{ define "a" }}{{ include "b" . }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, "error calling include"}, // Helm's own limit of depth
 		{"a single call that makes a gigabyte", `{{ repeat 1000000000 "x" }}`, much},
@@ -79,7 +80,7 @@ func TestTemplatesAreStopped(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			files := one(test.template, "long: "+strings.Repeat("y", 2000)+"\nloop: '{{ range 900000000000000 }}{{ end }}'")
+			files := one(test.template, "long: "+strings.Repeat("y", 2000)+"\nloop: '{{ range 900000000000000 }}{{ end }}'\nagain: '{{ tpl .Values.again . }}'")
 			_, _, err := render(ctx, files, chart.Release{}, chart.First)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want %q", err, test.want)

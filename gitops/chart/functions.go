@@ -109,11 +109,15 @@ func (s *session) out(value any) (any, error) {
 var stringer = reflect.TypeFor[fmt.Stringer]()
 
 // text treats what tpl evaluates like a template of the chart.
-func (s *session) text(value any) any {
-	if text, ok := value.(string); ok {
-		return guarded(text)
+func (s *session) text(value any) (any, error) {
+	if tooDeep() {
+		s.stopped = cmp.Or(s.stopped, fmt.Errorf("%w: tpl evaluates texts that call tpl again, without end", ErrLimit))
+		return nil, s.stopped
 	}
-	return value
+	if text, ok := value.(string); ok {
+		return guarded(text), nil
+	}
+	return value, nil
 }
 
 // lookup finds nothing in the first pass. In the second one, and where the engine does ask the cluster, it finds an
