@@ -27,6 +27,8 @@ type Facts struct {
 	Sensitive func(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) bool
 	// Privileged says whether a workload's pods have a hold on their node. Nil looks for the plainest signs.
 	Privileged func(object gitops.Object) bool
+	// Outside are the engines' own objects that are known to be there and whose Applications are not scanned.
+	Outside map[gitops.ObjectID]bool
 	// Now is the time of the scan; zero when it does not matter.
 	Now time.Time
 
@@ -105,4 +107,13 @@ func (f *Facts) field(about *about, diff detect.Difference) detect.Field {
 		out.Reason += " " + why
 	}
 	return about.applyIgnore(out, diff)
+}
+
+// Excused says whether a difference would be no drift for a reason that is known: an ignore rule of the engine covers
+// it, an autoscaler sets the count, a known mutator the value, or the policy names the image's rewrite.
+func (f *Facts) Excused(s Subject, diff detect.Difference) bool {
+	about := f.about(s)
+	at := f.situation(about, diff)
+	return isNamedRewrite(at) || isAutoscaled(at) || at.mutator != nil && !at.mutator.Drift ||
+		!about.applyIgnore(detect.Field{Path: diff.Path, Drift: true}, diff).Drift
 }

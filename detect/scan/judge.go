@@ -118,7 +118,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
 	unstable(m, declared.Object, fields)
 	j.attribute(m, fields, live)
-	fields = j.contested(m, declared.Object, live, fields)
+	fields = j.contested(m, subject, fields)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
 	}
@@ -212,8 +212,13 @@ func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out
 	u := j.unknown(m, object, fmt.Sprintf("secret input: %d fields depend on variables that are not read, from %s on", len(unsure), unsure[0]))
 	u.ByChoice = true
 	out.Unknown = append(out.Unknown, u)
-	return slices.DeleteFunc(fields, func(f detect.Field) bool {
-		return slices.ContainsFunc(unsure, func(p gitops.Path) bool { return gitops.Overlap(object.Content, p, f.Path) })
+	return slices.DeleteFunc(fields, func(f detect.Field) bool { return m.isUnsure(object, f.Path) })
+}
+
+// isUnsure says whether a secret input may have moved a field.
+func (m *member) isUnsure(object gitops.Object, path gitops.Path) bool {
+	return slices.ContainsFunc(m.result.Unsure[object.ID], func(p gitops.Path) bool {
+		return slices.ContainsFunc(asStored(object, p), func(p gitops.Path) bool { return gitops.Overlap(object.Content, p, path) })
 	})
 }
 
