@@ -136,7 +136,7 @@ func TestObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, _ := log.Object(web(), c.presence)
+			w, _ := log.Of(web(), application(), nil).Object(c.presence)
 			user := ""
 			if w != nil {
 				user = w.User

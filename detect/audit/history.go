@@ -131,11 +131,6 @@ func (h *History) byEngine(w write) bool {
 	return isAccount && (h.isManager(name, "") || h.app.Engine == gitops.ArgoCD && name == "argocd-application-controller")
 }
 
-// Object is History.Object for an object of which the identity alone is known.
-func (l *Log) Object(id gitops.ObjectID, presence detect.Presence) (w *detect.Writer, ok bool) {
-	return l.Of(id, gitops.Application{}, nil).Object(presence)
-}
-
 // Object says who deleted an object that is gone, or created one that Git does not have; ok is false where the log
 // does not tell.
 func (h *History) Object(presence detect.Presence) (w *detect.Writer, ok bool) {

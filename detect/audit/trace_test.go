@@ -142,7 +142,8 @@ func TestWritersAreTheFlipsOfAField(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range log.Writers(live6(), replicasPath(), at("09:00:00")) {
+	live := live6()
+	for _, f := range log.Of(web(), application(), &live).Writers(replicasPath(), at("09:00:00")) {
 		got = append(got, f.Writer.User)
 	}
 	want := strings.Join([]string{flux, "alice@example.test", flux, "alice@example.test"}, " ")
@@ -150,8 +151,52 @@ func TestWritersAreTheFlipsOfAField(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	var none *Log
-	if len(none.Writers(live6(), replicasPath(), time.Time{})) > 0 {
+	if len(none.Of(web(), application(), &live).Writers(replicasPath(), time.Time{})) > 0 {
 		t.Error("no log, but writers")
+	}
+}
+
+func TestWritersOfASecretsKey(t *testing.T) {
+	const flux = "system:serviceaccount:flux-system:kustomize-controller"
+	type body = map[string]any
+	secret := body{"apiVersion": "v1", "kind": "Secret", "metadata": body{"name": "db", "namespace": "shop"}, "data": body{"pw": "aHVudGVyMg=="}}
+	bare := body{"apiVersion": "v1", "kind": "Secret", "metadata": body{"name": "db", "namespace": "shop"}}
+	turns := func(verb string, request any, response body) []string {
+		var out []string
+		for i, clock := range []string{"09:00:00", "09:01:00", "09:02:00", "09:03:00"} {
+			user := []string{flux, "alice@example.test"}[i%2]
+			out = append(out, said(t, clock, user, "e", body{
+				"verb": verb, "requestObject": request, "responseObject": response, "objectRef": body{"resource": "secrets", "namespace": "shop", "name": "db"},
+			}))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name   string
+		events []string
+		flips  int
+	}{
+		{"the whole object is sent back in turn", turns("update", secret, secret), 0},
+		{"patches of an annotation", turns("patch", body{"metadata": body{"annotations": body{"a": "b"}}}, secret), 0},
+		{"patches that name the key", turns("patch", body{"data": body{"pw": "aHVudGVyMg=="}}, secret), 4},
+		{"patches that name it in stringData", turns("patch", body{"stringData": body{"pw": "hunter2"}}, secret), 4},
+		{"JSON patches that name it", turns("patch", []any{body{"op": "replace", "path": "/data/pw", "value": "aHVudGVyMg=="}}, secret), 4},
+		{"applies that name it", turns("patch", secret, secret), 4},
+		{"applies that do not", turns("patch", bare, secret), 0},
+		{"after a patch that names it, the whole object", append(turns("patch", body{"data": body{"pw": "aHVudGVyMg=="}}, secret)[:1], turns("update", secret, secret)[1:]...), 1},
+		{"an update that adds the key, one that takes it away", append(turns("update", bare, bare)[:1], append(turns("update", secret, secret)[1:2], turns("update", bare, bare)[2:3]...)...), 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log, err := Decode(strings.NewReader(strings.Join(c.events, "\n")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			live := gitops.NewObject(secret)
+			flips := log.Of(live.ID, application(), &live).Writers(gitops.Path{gitops.Field("data"), gitops.Field("pw")}, at("09:00:00"))
+			if len(flips) != c.flips {
+				t.Errorf("%d flips, want %d: %+v", len(flips), c.flips, flips)
+			}
+		})
 	}
 }
 
@@ -170,7 +215,7 @@ func TestWhoActsThroughAnAccountOnGKE(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, ok := log.Object(gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "settings"}, detect.GitOnly)
+			w, ok := log.Of(gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "settings"}, application(), nil).Object(detect.GitOnly)
 			if !ok || w.User != c.user || w.As != c.as {
 				t.Errorf("got %+v, want %s as %s", w, c.user, c.as)
 			}

@@ -29,14 +29,9 @@ func (h *History) Writes(since time.Time) int {
 	return n
 }
 
-// Writers gives the sequence of distinct writers of a field of a live object from since on, oldest first: several
+// Writers gives the sequence of distinct writers of a field of the live object from since on, oldest first: several
 // writes in a row by one user are one Flip, the first of them. Only writes whose event holds the change count, so
-// the answer is a lower bound; [a b a b] is two writers and three flips. A nil Log gives none.
-func (l *Log) Writers(live gitops.Object, path gitops.Path, since time.Time) []Flip {
-	return l.Of(live.ID, gitops.Application{}, &live).Writers(path, since)
-}
-
-// Writers is Log.Writers for an object whose history is at hand.
+// the answer is a lower bound; [a b a b] is two writers and three flips. A nil History gives none.
 func (h *History) Writers(path gitops.Path, since time.Time) []Flip {
 	if h == nil {
 		return nil
@@ -56,7 +51,13 @@ func (h *History) Writers(path gitops.Path, since time.Time) []Flip {
 		case e.reach != untouched:
 			now = state{}
 		}
-		if e.reach == untouched || before.known && now.known && before.equals(now) && !h.hides(now) {
+		if e.reach == untouched {
+			continue
+		}
+		// Which of a Secret's values is sent cannot be told: a patch that names the key is taken for a change, the whole
+		// object, sent back for an annotation's sake, is not.
+		named := w.Verb == "patch" && e.reach == asked
+		if before.known && now.known && before.equals(now) && !(h.hides(now) && named) {
 			continue
 		}
 		if unsure := e.reach == possible || w.Verb == "update" && !w.creates; unsure && !(before.known && now.known) {

@@ -106,7 +106,7 @@ func TestTheOldestGiveWayAndTheirWindowIsKnown(t *testing.T) {
 		}
 	}
 	by := func(name string) string {
-		if w, ok := sink.Log().Object(gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}, detect.GitOnly); ok {
+		if w, ok := sink.Log().Of(gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: name}, gitops.Application{}, nil).Object(detect.GitOnly); ok {
 			return w.User
 		}
 		return ""
