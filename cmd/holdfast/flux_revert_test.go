@@ -210,7 +210,8 @@ func TestWhatScanSaysOfAnEngineThatDoesNotCorrect(t *testing.T) {
 		suspend("true")
 		s.alice(t, "set", "image", "deployment/web", "web=registry.example.test/shop/web:2.4.1")
 		out, code := s.run(t, "scan")
-		if code != 1 || !strings.Contains(out, "is suspended: flux does not correct it") || !strings.Contains(out, "2.4.1") {
+		said := strings.Contains(out, "suspended north/flux-system/stuck since ") && strings.Contains(out, "(spec.suspend, by kubectl-patch): flux does not correct it")
+		if code != 1 || !said || !strings.Contains(out, "2.4.1") {
 			t.Errorf("exit %d:\n%s", code, out)
 		}
 		s.propose(t, 1)
