@@ -12,18 +12,51 @@ import (
 // limits puts a bound to the functions that make much of little in a single call.
 func (s *session) limits(own template.FuncMap) {
 	all := sprig.TxtFuncMap()
-	own["print"] = s.bounded(fmt.Sprint, textsOf)
-	own["println"] = s.bounded(fmt.Sprintln, textsOf)
-	own["printf"] = s.bounded(fmt.Sprintf, func(args []reflect.Value) int64 {
-		return textsOf(args) * max(1, int64(strings.Count(args[0].String(), "%")))
-	})
+	texts := func(args []reflect.Value) int64 { return s.size(plainly(), args...) }
+	escaped := func(args []reflect.Value) int64 { return s.size(quoted(), args...) }
+	own["print"], own["println"] = s.bounded(fmt.Sprint, texts), s.bounded(fmt.Sprintln, texts)
+	own["printf"] = s.bounded(fmt.Sprintf, s.format)
+	own["html"], own["js"] = s.bounded(template.HTMLEscaper, escaped), s.bounded(template.JSEscaper, escaped)
+	own["urlquery"] = s.bounded(template.URLQueryEscaper, escaped)
+	// These print what they get: as their answer, or in the error of a value that is no number, which nobody sees.
+	for _, name := range []string{
+		"cat", "toString", "toStrings", "sortAlpha", "deepCopy", "mustDeepCopy", "int", "int64", "float64", "toDecimal",
+		"add", "add1", "sub", "mul", "div", "mod", "max", "min", "biggest", "ceil", "floor", "round",
+		"addf", "add1f", "subf", "mulf", "divf", "maxf", "minf",
+	} {
+		own[name] = s.bounded(all[name], texts)
+	}
+	own["quote"], own["squote"] = s.bounded(all["quote"], escaped), s.bounded(all["squote"], escaped)
+	// These walk through what they get, and make no more of it.
+	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		own[name] = s.bounded(all[name], func(args []reflect.Value) int64 {
+			if n := texts(args); n > s.left {
+				return n
+			}
+			return 0
+		})
+	}
 	for name, size := range map[string]func(args []reflect.Value) int64{
-		"cat":  textsOf,
-		"join": func(args []reflect.Value) int64 { return joined(args[1], len(args[0].String())) },
+		"join": func(args []reflect.Value) int64 {
+			n := texts(args[1:])
+			if list := args[1].Elem(); list.Kind() == reflect.Slice {
+				n += product(int64(len(args[0].String())), int64(list.Len()))
+			}
+			return n
+		},
+		"concat": func(args []reflect.Value) int64 {
+			var n int64
+			for i := range args[0].Len() {
+				if list := args[0].Index(i).Elem(); list.Kind() == reflect.Slice {
+					n += product(16, int64(list.Len()))
+				}
+			}
+			return n
+		},
 		"repeat": func(args []reflect.Value) int64 {
 			return product(args[0].Int(), int64(len(args[1].String())))
 		},
-		"indent": indented, "nindent": indented,
+		"indent": shifted, "nindent": shifted,
 		"wrapWith": func(args []reflect.Value) int64 {
 			return product(int64(len(args[2].String())+1), int64(len(args[1].String())+1))
 		},
@@ -66,40 +99,7 @@ func (s *session) bounded(function any, size func(args []reflect.Value) int64) a
 	}).Interface()
 }
 
-// textsOf is the length of all texts among the arguments.
-func textsOf(args []reflect.Value) int64 {
-	var n int64
-	for _, a := range args {
-		n += joined(a, 1)
-	}
-	return n
-}
-
-func joined(v reflect.Value, separator int) int64 {
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return int64(v.Len())
-	case reflect.Slice:
-		var n int64
-		for i := range v.Len() {
-			e := v.Index(i)
-			if e.Kind() == reflect.Interface {
-				e = e.Elem()
-			}
-			n += int64(separator)
-			if e.Kind() == reflect.String {
-				n += int64(e.Len())
-			}
-		}
-		return n
-	}
-	return 8
-}
-
-func indented(args []reflect.Value) int64 {
+func shifted(args []reflect.Value) int64 {
 	text := args[1].String()
 	return int64(len(text)) + product(args[0].Int(), int64(strings.Count(text, "\n")+1))
 }

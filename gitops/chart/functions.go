@@ -70,6 +70,7 @@ func (s *session) functions() template.FuncMap {
 	s.keys(own)
 	s.order(own)
 	s.limits(own)
+	s.encoders(own)
 	return own
 }
 
@@ -102,6 +103,9 @@ func (s *session) out(value any) (any, error) {
 		p := reflect.New(t)
 		p.Elem().Set(reflect.ValueOf(value))
 		value = p.Interface()
+	}
+	if n := s.size(plainly(), reflect.ValueOf(value)); n > s.left {
+		return value, s.spend(n)
 	}
 	return value, s.spend(int64(len(fmt.Sprint(value))))
 }

@@ -35,6 +35,7 @@ var templates = map[string]string{
 	"names that look alike":  "{{ $range := 1 }}{{ $range }}{{ .Values.tpl }}{{ $tpl := 3 }}{{ $tpl }}{{ endsLike }}",
 	"files":                  "{{ (.Files.Glob \"*.txt\").AsConfig }}{{ range $p, $_ := .Files.Glob \"*\" }}{{ $p }}{{ end }}{{ .Files.Get \"a.txt\" }}{{ range .Files.Lines \"a.txt\" }}[{{ . }}]{{ end }}",
 	"functions on structure": "{{ toYaml .Values.map | nindent 2 }}{{ .Values.map | toJson }}{{ dict \"a\" (list 1 2) | toYaml }}{{ index .Values.list 0 }}{{ len .Values.list }}{{ printf \"%s-%d\" .Values.a 3 }}{{ print 1 2 \"a\" nil }}{{ println \"x\" }}{{ cat 1 \"a\" }}{{ repeat 2 \"ab\" }}{{ join \",\" .Values.list }}{{ seq 1 3 }}{{ until 3 }}{{ untilStep 0 9 3 }}{{ replace \"x\" \"zz\" .Values.a }}{{ indent 2 \"a\" }}{{ wrapWith 2 \"-\" \"abcd\" }}",
+	"encoders":               "{{ range list .Values (list 1 (dict \"a\" nil \"b\" \"<é> \\n x\")) \"t\" 1.5 nil }}{{ toYaml . }}{{ toYamlPretty . }}{{ toJson . }}{{ toPrettyJson . }}{{ toRawJson . }}{{ mustToYaml . }}{{ mustToJson . }}{{ mustToPrettyJson . }}{{ quote . }}{{ squote . }}{{ toString . }}{{ html . }}{{ js . }}{{ urlquery . }}{{ int . }}{{ end }}{{ mustToToml .Values.map }}{{ toToml .Values }}{{ toToml (list 1 nil) }}{{ merge (dict \"a\" 1) .Values.map }}{{ concat .Values.list (list 1) }}{{ add 1 2 }}{{ max 1 2.5 }}{{ maxf 1 2.5 }}{{ deepCopy .Values.map }}",
 	"text that is no action": "}} { { {{ \"a\" }} %",
 	"windows line ends":      "{{ range .Values.list }}\r\n{{ . }}\r\n{{ end }}\r\n",
 }
