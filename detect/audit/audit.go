@@ -60,6 +60,8 @@ type Log struct {
 	// their content.
 	Lines, Events, Writes, Skipped, Broken int
 	Where                                  []string
+	// Dropped are those of the Writes that gave way to newer ones.
+	Dropped int
 	// First and Last are the times of the oldest and newest event of any kind: the log says nothing outside.
 	First, Last time.Time
 
@@ -68,6 +70,9 @@ type Log struct {
 	notes  []string // of logs merged into this one
 	// resources gives the resource of a kind, as bodies told it.
 	resources map[schema.GroupKind]string
+	// kept and bytes count what is kept now, in writes and in bytes of their bodies; bounds limits them.
+	kept, bytes int
+	bounds      bounds
 }
 
 // Window is a span of time of which events are missing.
@@ -86,6 +91,10 @@ func (l *Log) Add(e Event) {
 	if e.kind != "" {
 		l.resources[schema.GroupKind{Group: e.target.group, Kind: e.kind}] = e.target.resource
 	}
+	l.kept, l.bytes = l.kept+1, l.bytes+e.size()
+	if b := l.bounds; b.writes > 0 && (l.kept > b.writes || l.bytes > b.bytes) {
+		l.trim()
+	}
 }
 
 // Cover says that the log was being written at a time.
@@ -101,24 +110,44 @@ func (l *Log) Cover(t time.Time) {
 	}
 }
 
-// Lose says that events of a span of time are missing: what it may hide is unresolved. Spans that meet become one.
+// maxLost bounds the spans of time that a Log tells apart: each is looked at for every object.
+const maxLost = 64
+
+// Lose says that events of a span of time are missing: what it may hide is unresolved. Spans that meet become one, and
+// of too many the oldest two, as if nothing were known between them.
 func (l *Log) Lose(w Window) {
-	if last := len(l.lost) - 1; last >= 0 && !w.From.After(l.lost[last].To.Add(slack)) && !w.To.Before(l.lost[last].From.Add(-slack)) {
-		if at := &l.lost[last]; w.From.Before(at.From) {
-			at.From = w.From
+	apart := l.lost[:0]
+	for _, o := range l.lost {
+		if w.From.After(o.To.Add(slack)) || o.From.After(w.To.Add(slack)) {
+			apart = append(apart, o)
+		} else {
+			w = w.with(o)
 		}
-		if at := &l.lost[last]; w.To.After(at.To) {
-			at.To = w.To
-		}
-		return
 	}
-	l.lost = append(l.lost, w)
+	l.lost = append(apart, w)
+	slices.SortFunc(l.lost, func(a, b Window) int { return a.From.Compare(b.From) })
+	if len(l.lost) > maxLost {
+		l.lost[1] = l.lost[1].with(l.lost[0])
+		l.lost = l.lost[1:]
+	}
+}
+
+// with gives the span from the earlier beginning to the later end.
+func (w Window) with(o Window) Window {
+	if o.From.Before(w.From) {
+		w.From = o.From
+	}
+	if o.To.After(w.To) {
+		w.To = o.To
+	}
+	return w
 }
 
 // Merge adds what another log of the same cluster holds.
 func (l *Log) Merge(o *Log) {
 	l.Lines, l.Events, l.Writes = l.Lines+o.Lines, l.Events+o.Events, l.Writes+o.Writes
 	l.Skipped, l.Broken = l.Skipped+o.Skipped, l.Broken+o.Broken
+	l.kept, l.bytes = l.kept+o.kept, l.bytes+o.bytes
 	l.notes = append(l.notes, o.Notes()...)
 	l.Cover(o.First)
 	l.Cover(o.Last)
@@ -131,9 +160,12 @@ func (l *Log) Merge(o *Log) {
 	maps.Copy(l.resources, o.resources)
 }
 
-// Notes says what of the log could not be read, with the log's name.
+// Notes says what of the log could not be read or kept, with the log's name.
 func (l *Log) Notes() []string {
 	notes := slices.Clone(l.notes)
+	if l.Dropped > 0 {
+		notes = append(notes, fmt.Sprintf("%s: it has more writes than are kept: the oldest %d of %d are left out, and what they tell is unresolved", l.Name, l.Dropped, l.Writes))
+	}
 	if len(l.Where) == 0 {
 		return notes
 	}

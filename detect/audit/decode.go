@@ -55,10 +55,13 @@ type lists struct {
 
 // Decode reads a log: one JSON value a line, or JSON documents of any layout. Events may stand in any order. What is
 // of another kind or broken is counted and passed over; an error means that reading failed, or that a log which is
-// not empty has no audit event in it.
-func Decode(r io.Reader) (*Log, error) {
+// not empty has no audit event in it, or that it is longer than 4 GiB. Of very many writes the newest are kept.
+func Decode(r io.Reader) (*Log, error) { return decode(r, usual()) }
+
+func decode(r io.Reader, b bounds) (*Log, error) {
 	log := NewLog()
-	in := bufio.NewReaderSize(r, 64<<10)
+	log.bounds = b
+	in := bufio.NewReaderSize(&cappedReader{r, b.read}, 64<<10)
 	line, err := readLine(in)
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {
 		log.Lines++

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -139,7 +140,21 @@ func (e *Event) complete(request, response json.RawMessage) bool {
 	if e.target.resource == "namespaces" { // events name a Namespace as its own namespace
 		e.target.namespace = ""
 	}
+	if e.idle() {
+		e.request, e.response = nil, nil
+	}
 	return e.target.name != "" || e.Verb == "deletecollection"
+}
+
+// idle says whether a write tells nothing of what Git declares: it is a status, or an object that components keep for
+// themselves. There are more of them than of all others.
+func (e *Event) idle() bool {
+	switch (schema.GroupResource{Group: e.target.group, Resource: e.target.resource}) {
+	case schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, schema.GroupResource{Resource: "events"},
+		schema.GroupResource{Group: "events.k8s.io", Resource: "events"}:
+		return true
+	}
+	return e.Subresource == "status"
 }
 
 // head is what identifies an object in a body.

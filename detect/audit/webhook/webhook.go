@@ -169,7 +169,12 @@ func (s *Sink) keep(b batch) {
 		s.writes -= oldest.log.Writes
 		s.bytes -= oldest.bytes
 		s.stats.Dropped += oldest.log.Writes
-		s.covered.Lose(audit.Window{From: oldest.log.First, To: oldest.log.Last})
+		// Nothing is whole from the start to the newest that was dropped: one span, however long the sink runs.
+		lost := audit.Window{From: s.options.Start, To: oldest.log.Last}
+		if oldest.log.First.Before(lost.From) {
+			lost.From = oldest.log.First
+		}
+		s.covered.Lose(lost)
 	}
 }
 

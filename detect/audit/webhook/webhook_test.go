@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -130,5 +131,23 @@ func TestTheOldestGiveWayAndTheirWindowIsKnown(t *testing.T) {
 	post(list(start.Add(4*time.Minute), "six", "seven"))
 	if by("four") != "" || by("six") != "alice@example.test" {
 		t.Errorf("four by %q, six by %q", by("four"), by("six"))
+	}
+}
+
+func TestWhatIsDroppedIsOneSpanForEver(t *testing.T) {
+	start := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
+	sink, err := New(Options{Token: "open", MaxWrites: 1, Start: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const posts = 300
+	for i := range posts { // a minute between two
+		r := httptest.NewRequest(http.MethodPost, "/audit", strings.NewReader(list(start.Add(time.Duration(i)*time.Minute), "settings")))
+		r.Header.Set("Authorization", "Bearer open")
+		r.Header.Set("Content-Type", "application/json")
+		sink.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if n := reflect.ValueOf(sink.Log()).Elem().FieldByName("lost").Len(); n != 1 || sink.Stats().Dropped != posts-1 {
+		t.Errorf("%d spans of %d dropped writes", n, sink.Stats().Dropped)
 	}
 }
