@@ -98,7 +98,14 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	if mark == markNone && elsewhere(s) {
 		return detect.CauseNone, false, maker.writer, "It stands in a namespace that this Application has nothing in."
 	}
+	opens := f.OpensAccess(live)
 	switch {
+	case mark == markOfAnother && opens && maker.engine:
+		return detect.CauseUnknown, true, maker.writer, fmt.Sprintf("It carries the name %s and a tracking mark that names another object, which the engine never sets: the name may be borrowed.", maker.writer.Manager)
+	case mark == markOfAnother && opens && maker.writer == nil:
+		return detect.CauseUnknown, true, unresolved(), "Its tracking mark was copied from another object, and nothing says who made it."
+	case mark == markOfAnother && opens && (maker.tool || maker.stranger):
+		return f.neverManaged(live, maker) // a copied mark excuses nothing
 	case mark == markOfAnother:
 		return detect.CauseController, false, maker.writer, "Its tracking mark was copied from another object, which the mark names."
 	case maker.engine && s.App.Engine == gitops.ArgoCD && hookOf(live) != "":
@@ -111,11 +118,16 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s made it: the engine does not list it, and Git never declared it.", maker.writer.Manager)
 	case mark == markOurs && maker.writer == nil:
 		return detect.CauseUnknown, true, unresolved(), "It carries this Application's tracking mark, and nothing says who made it."
+	case mark == markOurs && maker.stranger && opens:
+		return f.neverManaged(live, maker)
 	case mark == markOurs:
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it and copied the labels of its parent.", maker.writer.Manager)
 	}
 	return f.neverManaged(live, maker)
 }
+
+// Copied says whether an object carries a tracking mark of the Application that names another object.
+func (f *Facts) Copied(s Subject) bool { return f.trackingMark(s) == markOfAnother }
 
 // prunes says why an orphan stays, where the Application tells.
 func prunes(app gitops.Application) string {

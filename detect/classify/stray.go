@@ -10,9 +10,9 @@ import (
 )
 
 // Stray judges a live object that no Application declares, tracks or lists, and that stands in a namespace of
-// s.App, or bears on one. It is drift when a person made it and it opens access or isolation. No name of an engine
-// excuses such an object that does not carry the marks that this engine always sets; a controller's name does,
-// unless an audit log knows better (see OpensAccess).
+// s.App, or bears on one. It is drift when a person made it and it opens access or isolation. An engine's name
+// excuses such an object only with that engine's own mark, which must name an Application that is there (see Outside);
+// a controller's name does, unless an audit log knows better (see OpensAccess).
 func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
 	live := *s.Live
 	maker := f.maker(s.App, managedEntries(live))
@@ -27,11 +27,12 @@ func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
 	}
 	if w := maker.writer; w != nil && f.Rules.who(w.Manager) == actorEngine {
-		if key, value, ok := engineMark(live); ok {
-			return detect.CauseController, false, w, fmt.Sprintf("%s made it for an Application that is not scanned here (%s: %s).", w.Manager, key, value)
-		}
-		if opens && alwaysMarks(w.Manager) {
-			return detect.CauseUnknown, true, w, fmt.Sprintf("It carries the name %s and none of the marks that this engine sets on all that it applies: the name may be borrowed, or the marks were taken off.", w.Manager)
+		if opens {
+			delivered, why := f.deliveredElsewhere(live, w.Manager, s.App)
+			if !delivered {
+				return detect.CauseUnknown, true, w, why
+			}
+			return detect.CauseController, false, w, why
 		}
 		return detect.CauseController, false, w, fmt.Sprintf("%s, a GitOps engine, made it.", w.Manager)
 	}
@@ -74,28 +75,6 @@ func (r *Rules) WorthReading(metadata gitops.Object) bool {
 		}
 	}
 	return false
-}
-
-// engineMark finds an engine's mark on an object, whoever set it.
-func engineMark(live gitops.Object) (key, value string, ok bool) {
-	for _, set := range []map[string]string{live.Labels(), live.Annotations()} {
-		for _, key := range []string{
-			"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name", argoTrackingKey, "configsync.gke.io/resource-id",
-			"objectset.rio.cattle.io/id", "app.kubernetes.io/instance",
-		} {
-			if value, ok := set[key]; ok {
-				return key, value, true
-			}
-		}
-	}
-	return "", "", false
-}
-
-// alwaysMarks names the managers of engines that put labels on everything they apply, whatever their settings.
-// Source: fluxcd/kustomize-controller internal/controller/kustomization_controller.go, fluxcd/helm-controller
-// internal/postrender/labels.go.
-func alwaysMarks(manager string) bool {
-	return manager == "kustomize-controller" || manager == "helm-controller"
 }
 
 // installTime is how long after a cluster's first Namespace its installer may go on making objects of the system.

@@ -102,6 +102,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	out.Notes = append(out.Notes, untyped(schemas, members, snapshot)...)
 	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
+	facts.Outside = outside(own.Objects, members)
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
 	survey(snapshot.Objects, facts, members)
 	for _, m := range members {

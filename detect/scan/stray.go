@@ -11,6 +11,8 @@ import (
 	"holdfast/detect/classify"
 	"holdfast/detect/live"
 	"holdfast/gitops"
+	"holdfast/gitops/engines"
+	"holdfast/gitops/packed"
 )
 
 const (
@@ -125,8 +127,11 @@ type stray struct {
 func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*member][]stray {
 	known := maps.Clone(j.claimed)
 	for _, m := range members {
-		for _, id := range slices.Concat(m.app.Inventory, m.tracked) {
+		for _, id := range m.app.Inventory {
 			known[id] = true
+		}
+		for _, id := range m.tracked {
+			known[id] = known[id] || isStrayKind(id) && j.answersFor(m, id)
 		}
 	}
 	out := map[*member][]stray{}
@@ -148,6 +153,31 @@ func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*
 	return out
 }
 
+// answersFor says whether a member whose mark an object carries is the one to judge it, or may be for all that is
+// known of its sources.
+func (j *judge) answersFor(m *member, id gitops.ObjectID) bool {
+	subject := classify.Subject{App: m.app, Live: j.live(id)}
+	if !m.whole() && m.facts.Copied(subject) {
+		return false
+	}
+	cause, _, _, _ := m.facts.Extra(subject)
+	return cause != detect.CauseNone
+}
+
+// outside are the engines' own objects whose Applications are not among the members.
+func outside(objects *packed.Set, members []*member) map[gitops.ObjectID]bool {
+	out := map[gitops.ObjectID]bool{}
+	for _, id := range objects.IDs() {
+		if engines.Becomes(id) {
+			out[id] = true
+		}
+	}
+	for _, m := range members {
+		delete(out, engines.ObjectID(m.app))
+	}
+	return out
+}
+
 // bears gives the managed namespaces that an object of the whole cluster bears on, in order. People's rights bear on
 // those that were managed already when the rights were given: what people may do in a cluster before that is how it was
 // set up.
@@ -163,24 +193,37 @@ func (p places) bears(j *judge, o gitops.Object, facts *classify.Facts, members 
 	return out
 }
 
-// since is when the first object that an Application declares in the namespace came to be; zero when that is not known.
+// since is from when on Applications manage a namespace: the oldest of the Namespace itself, of the engine's objects of
+// the Applications that declare something there, and of what they declare. It does not move when a declared object is
+// renamed or made anew. The Namespaces that come with every cluster tell nothing. Zero when nothing is known.
 func (p places) since(j *judge, namespace string, members []*member) time.Time {
 	at := p[namespace]
-	if at.since == nil {
-		var first time.Time
-		for _, m := range members {
-			for _, d := range m.declared {
-				if d.ID.Namespace != namespace {
-					continue
-				}
-				if o := j.live(d.ID); o != nil && (first.IsZero() || o.Created().Before(first)) {
-					first = o.Created()
-				}
+	if at.since != nil {
+		return *at.since
+	}
+	var first time.Time
+	consider := func(id gitops.ObjectID, objects *packed.Set) {
+		if o, ok := objects.Get(id); ok && !o.Created().IsZero() && (first.IsZero() || o.Created().Before(first)) {
+			first = o.Created()
+		}
+	}
+	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, namespace) {
+		consider(gitops.ObjectID{Kind: "Namespace", Name: namespace}, j.snapshot.Objects)
+	}
+	for _, m := range members {
+		declares := false
+		for _, d := range m.declared {
+			if d.ID.Namespace == namespace {
+				declares = true
+				consider(d.ID, j.snapshot.Objects)
 			}
 		}
-		at.since = &first
+		if declares {
+			consider(engines.ObjectID(m.app), j.engines)
+		}
 	}
-	return *at.since
+	at.since = &first
+	return first
 }
 
 // keeper is the Application that manages most in the named namespaces; in all, where none is named.

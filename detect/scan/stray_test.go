@@ -1,0 +1,157 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"holdfast/detect"
+	"holdfast/gitops"
+)
+
+// scanOfTwo scans two Applications of Argo CD, a and b, each in the namespace of its name, with what else lives there.
+func scanOfTwo(t *testing.T, tracking func(name string) gitops.Tracking, live string) []string {
+	t.Helper()
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %[1]s%[2]s}\ndata: {x: '1'}\n"
+	const made = ", creationTimestamp: '2026-03-02T00:00:00Z'"
+	s := readScenario(t, &txtar.Archive{Files: []txtar.File{
+		{Name: "git/1/a/all.yaml", Data: fmt.Appendf(nil, settings, "a", "")},
+		{Name: "git/1/b/all.yaml", Data: fmt.Appendf(nil, settings, "b", "")},
+		{Name: "live.yaml", Data: []byte(fmt.Sprintf(settings, "a", made) + "---\n" + fmt.Sprintf(settings, "b", made) + live)},
+	}})
+	in := s.input(t)
+	in.Targets[0].OnlyGiven = true
+	for _, name := range []string{"a", "b"} {
+		in.Targets[0].Applications = append(in.Targets[0].Applications, gitops.Application{
+			Name: name, Namespace: "argocd", Kind: "Application", Engine: gitops.ArgoCD, Ready: true, Tracking: tracking(name),
+			Managers: []gitops.Manager{{Name: "argocd-controller"}},
+			Source:   gitops.Source{Repo: "https://git.example/shop", Path: name}, Render: gitops.Render{Namespace: name},
+		})
+	}
+	result, err := Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range result.Findings {
+		if f.Presence == detect.LiveOnly {
+			got = append(got, f.Application+" "+f.Object.ID().String()+" "+verdict(f.Drift, f.Cause, f.Risk, f.Disposition, f.Writer))
+		}
+	}
+	slices.Sort(got)
+	return got
+}
+
+func byAnnotation(string) gitops.Tracking {
+	return gitops.Tracking{Annotation: "argocd.argoproj.io/tracking-id"}
+}
+
+func byLabel(name string) gitops.Tracking {
+	return gitops.Tracking{Labels: map[string]string{"app.kubernetes.io/instance": name}}
+}
+
+// binding is a binding in namespace b, or of the whole cluster to bob, with further metadata.
+func binding(kind, name, manager, metadata string) string {
+	if kind == "RoleBinding" {
+		metadata += ", namespace: b"
+	}
+	return strings.NewReplacer("KIND", kind, "NAME", name, "MANAGER", manager, "MORE", metadata).Replace(`
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: KIND
+metadata:
+  {name: NAME, managedFields: [{manager: MANAGER, operation: Update, time: "2026-03-05T00:00:00Z", fieldsV1: {"f:roleRef": {}}}], MORE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob@example.test}]
+`)
+}
+
+func TestACopiedMarkExcusesNoBinding(t *testing.T) {
+	const mark = "annotations: {argocd.argoproj.io/tracking-id: 'a:apps/Deployment:a/web'}"
+	got := scanOfTwo(t, byAnnotation, binding("RoleBinding", "hand", "kubectl-create", mark)+
+		binding("RoleBinding", "script", "grant.sh", mark)+
+		binding("RoleBinding", "operator", "cert-manager-controller", mark)+
+		binding("RoleBinding", "as-argocd", "argocd-controller", mark)+
+		strings.ReplaceAll(binding("RoleBinding", "stripped", "", mark), `{manager: , operation: Update, time: "2026-03-05T00:00:00Z", fieldsV1: {"f:roleRef": {}}}`, ""))
+	want := []string{
+		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/as-argocd (drift, unknown, critical, issue, by argocd-controller)",
+		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/hand (drift, manual, critical, issue, by kubectl-create)",
+		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/script (drift, manual, critical, issue, by grant.sh)",
+		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/stripped (drift, unknown, critical, issue, by )",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestALabelOfOneApplicationHidesNoBindingInTheNamespaceOfAnother(t *testing.T) {
+	got := scanOfTwo(t, byLabel, binding("RoleBinding", "hand", "kubectl-create", "labels: {app.kubernetes.io/instance: a}"))
+	want := []string{"argocd/b RoleBinding.rbac.authorization.k8s.io/b/hand (drift, manual, critical, issue, by kubectl-create)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWhatAnApplicationThatIsNotScannedDeliversIsQuiet(t *testing.T) {
+	const guest = "\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: guest, namespace: argocd}\n"
+	mark := func(name string) string {
+		return "annotations: {argocd.argoproj.io/tracking-id: '" + name + ":rbac.authorization.k8s.io/RoleBinding:b/made'}"
+	}
+	made := binding("RoleBinding", "made", "argocd-controller", mark("guest"))
+	if got := scanOfTwo(t, byAnnotation, guest+made); got != nil {
+		t.Errorf("got %q of an Application that is there", got)
+	}
+	want := []string{"argocd/b RoleBinding.rbac.authorization.k8s.io/b/made (drift, unknown, critical, issue, by argocd-controller)"}
+	if diff := cmp.Diff(want, scanOfTwo(t, byAnnotation, made)); diff != "" {
+		t.Errorf("without the Application: -want +got:\n%s", diff)
+	}
+	scanned := binding("RoleBinding", "made", "argocd-controller", "labels: {app.kubernetes.io/instance: a}")
+	if diff := cmp.Diff(want, scanOfTwo(t, byAnnotation, scanned)); diff != "" {
+		t.Errorf("with the label of an Application that tracks by annotation: -want +got:\n%s", diff)
+	}
+}
+
+// TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew has declared objects of 2 March, and rights given on 1 March.
+func TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew(t *testing.T) {
+	rights := binding("ClusterRoleBinding", "people", "kubectl-create", "creationTimestamp: '2026-03-01T00:00:00Z'")
+	application := func(at string) string {
+		return "\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: b, namespace: argocd, creationTimestamp: '" + at + "'}\n"
+	}
+	namespace := func(name string) string {
+		return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + ", creationTimestamp: '2026-02-01T00:00:00Z'}\n"
+	}
+	reported := []string{"argocd/b ClusterRoleBinding.rbac.authorization.k8s.io/people (drift, manual, critical, issue, by kubectl-create)"}
+	for _, tt := range []struct {
+		name, live string
+		want       []string
+	}{
+		{"only the objects are known", "", nil},
+		{"the Namespace is older", namespace("b"), reported},
+		{"the Application is older", application("2026-02-01T00:00:00Z"), reported},
+		{"the Application is younger", application("2026-03-01T00:00:01Z"), nil},
+		{"another Namespace is older", namespace("c"), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, scanOfTwo(t, byAnnotation, rights+tt.live)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheAgeOfTheClusterIsNotThatOfAnApplication(t *testing.T) {
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: kube-system, creationTimestamp: '2026-03-02T00:00:00Z'}\n---\n" +
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system, creationTimestamp: '2026-02-01T00:00:00Z'}\n"
+	s := readScenario(t, &txtar.Archive{Files: []txtar.File{{Name: "live.yaml", Data: []byte(settings)}}})
+	m := &member{declared: []gitops.Declared{{Object: gitops.Object{ID: gitops.ObjectID{Kind: "ConfigMap", Namespace: "kube-system", Name: "settings"}}}}}
+	j := &judge{snapshot: s.live, engines: s.live.Objects}
+	got := places{"kube-system": &place{keeper: m}}.since(j, "kube-system", []*member{m})
+	if want := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC); !got.Equal(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
