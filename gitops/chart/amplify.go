@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -64,6 +65,8 @@ func (s *session) limits(own template.FuncMap) {
 			count := int64(strings.Count(args[2].String(), args[0].String()))
 			return int64(len(args[2].String())) + product(count, int64(len(args[1].String())))
 		},
+		"regexReplaceAll": replaced, "mustRegexReplaceAll": replaced,
+		"regexReplaceAllLiteral": replaced, "mustRegexReplaceAllLiteral": replaced,
 		"until": func(args []reflect.Value) int64 { return product(8, distance(0, args[0].Int(), 1)) },
 		"untilStep": func(args []reflect.Value) int64 {
 			return product(8, distance(args[0].Int(), args[1].Int(), args[2].Int()))
@@ -102,6 +105,18 @@ func (s *session) bounded(function any, size func(args []reflect.Value) int64) a
 func shifted(args []reflect.Value) int64 {
 	text := args[1].String()
 	return int64(len(text)) + product(args[0].Int(), int64(strings.Count(text, "\n")+1))
+}
+
+// replaced bounds what replacing all matches of a regular expression makes: the replacement for each match, in which
+// each $ may stand for what was matched.
+func replaced(args []reflect.Value) int64 {
+	text, with := args[1].String(), args[2].String()
+	r, err := regexp.Compile(args[0].String())
+	if err != nil {
+		return 0 // the function says so itself
+	}
+	matches := int64(len(r.FindAllStringIndex(text, -1)))
+	return int64(len(text)) + product(matches, int64(len(with))) + product(int64(strings.Count(with, "$")), int64(len(text)))
 }
 
 // product multiplies sizes; what overflows is more than any limit.

@@ -274,6 +274,8 @@ func TestValuesThatGrow(t *testing.T) {
 		{"a text that is joined", lists + `{{ join "," $x | len }}`},
 		{"lists laid end to end", `{{ $x := list 1 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}{{ len $x }}`},
 		{"dictionaries merged", dicts + `{{ merge (dict) $x | len }}`},
+		{"a replacement for every match", `{{ $x := repeat 1000000 "a" }}{{ regexReplaceAll "a" $x $x | len }}`},
+		{"matches repeated in their replacement", `{{ $x := repeat 1000000 "a" }}{{ regexReplaceAll ".*" $x (repeat 1000 "${0}") | len }}`},
 		{"deep indentation", `{{ $x := until 100000 }}{{ range until 990 }}{{ $x = list $x }}{{ end }}{{ toYaml $x | len }}`},
 		{"long keys in TOML", `{{ $k := repeat 100000 "k" }}{{ $x := dict "a" 1 }}{{ range until 900 }}{{ $x = dict $k $x }}{{ end }}{{ toToml $x | len }}`},
 	}
