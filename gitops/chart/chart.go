@@ -9,9 +9,11 @@ package chart
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -83,6 +85,8 @@ const (
 	maxDepth = 12
 	// maxBytes is what all files of a chart may hold, archives unpacked.
 	maxBytes = 128 << 20
+	// maxHeaders is what the headers of an archive may take beside its content.
+	maxHeaders = 20 << 20
 )
 
 // IsChart says whether a folder holds a chart.
@@ -146,6 +150,9 @@ func (l *loading) folder(home string, depth int) (*part, error) {
 
 // archive reads a chart that lies packed in the tree.
 func (l *loading) archive(home string, data []byte, depth int) (*part, error) {
+	if err := unpacksTo(data, maxBytes+maxHeaders); err != nil {
+		return nil, fmt.Errorf("%s: %w", home, err)
+	}
 	files, err := archive.LoadArchiveFiles(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: no chart archive: %w", home, err)
@@ -156,6 +163,23 @@ func (l *loading) archive(home string, data []byte, depth int) (*part, error) {
 		}
 	}
 	return l.part(&part{home: home, packed: true}, files, depth)
+}
+
+// unpacksTo refuses an archive that unpacks to more than most bytes. Helm counts the content of files, and neither
+// folders nor headers.
+func unpacksTo(data []byte, most int64) error {
+	stream, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("no chart archive: %w", err)
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(stream, most+1))
+	switch {
+	case n > most:
+		return fmt.Errorf("%w: the archive unpacks to more than %d MiB, headers included", ErrLimit, most>>20)
+	case err != nil:
+		return fmt.Errorf("no chart archive: %w", err)
+	}
+	return nil
 }
 
 func (l *loading) count(home string, bytes int) error {

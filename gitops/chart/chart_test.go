@@ -344,6 +344,22 @@ func TestDependencyInAnArchive(t *testing.T) {
 	if diff := cmp.Diff(want, values.Provenance(loaded).Of(path(t, "db.port"))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	var nothing bytes.Buffer
+	zip := gzip.NewWriter(&nothing)
+	for range 149 {
+		if _, err := zip.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	endless := chart.InTree(gitops.NewTree(map[string]gitops.File{
+		"c/Chart.yaml": {Data: []byte("apiVersion: v2\nname: c\nversion: 1.0.0\n")}, "c/charts/db.tgz": {Data: nothing.Bytes()},
+	}))
+	if _, err := chart.Load(endless, "c"); !errors.Is(err, chart.ErrLimit) {
+		t.Errorf("an archive without files that goes on and on: error %v", err)
+	}
 	broken := chart.InTree(gitops.NewTree(map[string]gitops.File{
 		"c/Chart.yaml":    {Data: []byte("apiVersion: v2\nname: c\nversion: 1.0.0\n")},
 		"c/charts/db.tgz": {Data: []byte("no archive")},

@@ -399,6 +399,10 @@ func TestTokensIssuedElsewhere(t *testing.T) {
 			if r.Header.Get("Authorization") != "" {
 				t.Error("a redirect takes credentials to another host")
 			}
+			if r.URL.Path == "/moved" { // one step more, within the other host
+				http.Redirect(w, r, "/blob", http.StatusTemporaryRedirect)
+				return
+			}
 			_, _ = w.Write(data)
 			return
 		}
@@ -415,7 +419,7 @@ func TestTokensIssuedElsewhere(t *testing.T) {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="registry"`, other.URL))
 			w.WriteHeader(http.StatusUnauthorized)
 		case strings.Contains(r.URL.Path, "/blobs/"):
-			http.Redirect(w, r, other.URL+"/blob", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, other.URL+"/moved", http.StatusTemporaryRedirect)
 		default:
 			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 			w.Header().Set("Docker-Content-Digest", sum(manifest))
