@@ -96,7 +96,8 @@ type Chart struct {
 	// Version is what is asked for: a version or a semver range. Applied is the version that the engine
 	// installed, when it tells.
 	Version, Applied string
-	// Digest is that of the chart's archive (sha256:…), when it is known; another one is refused.
+	// Digest is that of the chart's archive (sha256:…), when it is known; another one is refused. In a registry it
+	// may be the manifest's, which then goes before every tag.
 	Digest string
 }
 
