@@ -179,13 +179,18 @@ func outside(objects *packed.Set, members []*member) map[gitops.ObjectID]bool {
 }
 
 // bears gives the managed namespaces that an object of the whole cluster bears on, in order. People's rights bear on
-// those that were managed already when the rights were given: what people may do in a cluster before that is how it was
-// set up.
+// those that were managed already when the rights were given: what people may do in a cluster before that, or in the same
+// second, for times are no finer, is how it was set up.
 func (p places) bears(j *judge, o gitops.Object, facts *classify.Facts, members []*member) []string {
 	people := classify.EmpowersPeople(o)
 	var out []string
 	for name, at := range p {
-		if facts.Bears(o, name, at.kinds) || people && !o.Created().Before(p.since(j, name, members)) {
+		bears := facts.Bears(o, name, at.kinds)
+		if !bears && people {
+			since := p.since(j, name, members)
+			bears = since.IsZero() || o.Created().After(since)
+		}
+		if bears {
 			out = append(out, name)
 		}
 	}

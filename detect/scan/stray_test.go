@@ -134,6 +134,7 @@ func TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew(t *testing.T) {
 		{"the Namespace is older", namespace("b"), reported},
 		{"the Application is older", application("2026-02-01T00:00:00Z"), reported},
 		{"the Application is younger", application("2026-03-01T00:00:01Z"), nil},
+		{"the Application is of the same second", application("2026-03-01T00:00:00Z"), nil},
 		{"another Namespace is older", namespace("c"), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
