@@ -1,14 +1,16 @@
 package gitops
 
 import (
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
 )
 
 // WithoutCredentials gives a repository's URL as it may be printed and compared: what stands before the host is
-// dropped, but for the user name of an SSH URL, which is part of the address (ssh://git@host/…). A path and
-// the scp form (git@host:path), which hold no password, stay as they are.
+// dropped, but for the user name of an SSH URL, which is part of the address (ssh://git@host/…), and so are the query
+// and the fragment, which no repository needs. A path and the scp form (git@host:path), which hold no password, stay
+// as they are.
 func WithoutCredentials(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
@@ -18,9 +20,12 @@ func WithoutCredentials(url string) string {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, behind = rest[:i], rest[i:]
 	}
+	if i := strings.IndexAny(behind, "?#"); i >= 0 {
+		behind = behind[:i]
+	}
 	at := strings.LastIndex(authority, "@")
 	if at < 0 {
-		return url
+		return scheme + "://" + authority + behind
 	}
 	user, _, _ := strings.Cut(authority[:at], ":")
 	host := authority[at+1:]
@@ -38,6 +43,19 @@ func IsRemote(url string) bool {
 	}
 	host, _, ok := strings.Cut(url, ":")
 	return ok && host != "" && !strings.Contains(host, "/")
+}
+
+// IsLocalHost says whether a URL names this machine or its link (localhost, a loopback, link-local or unspecified
+// address): nothing that a cluster's object may make anybody call.
+func IsLocalHost(raw string) bool {
+	u := parseRepository(raw)
+	if u == nil {
+		return false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsLinkLocalUnicast() || ip.Unmap().IsUnspecified())
 }
 
 // SameRepository says whether two URLs name one repository: user, password, default port, a final slash

@@ -6,17 +6,31 @@ func TestWithoutCredentials(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://git.example.test/shop.git":                  "https://git.example.test/shop.git",
 		"https://token@git.example.test/shop.git":            "https://git.example.test/shop.git",
-		"https://bot:s3@cret@git.example.test:8443/a?b=c@d":  "https://git.example.test:8443/a?b=c@d",
+		"https://bot:s3@cret@git.example.test:8443/a?b=c@d":  "https://git.example.test:8443/a",
 		"https://bot:p%40ss@git.example.test":                "https://git.example.test",
 		"ssh://git@git.example.test:22/shop.git":             "ssh://git@git.example.test:22/shop.git",
 		"ssh://git:hunter2@git.example.test/shop.git":        "ssh://git@git.example.test/shop.git",
 		"git@git.example.test:shop.git":                      "git@git.example.test:shop.git",
 		"/srv/git/a@b.git":                                   "/srv/git/a@b.git",
 		"https://git.example.test/people/alice@example/.git": "https://git.example.test/people/alice@example/.git",
-		"": "",
+		"https://git.example.test/shop.git?token=hunter2#x":  "https://git.example.test/shop.git",
+		"https://git.example.test?token=hunter2":             "https://git.example.test",
+		"":                                                   "",
 	} {
 		if got := WithoutCredentials(url); got != want {
 			t.Errorf("%q gives %q, want %q", url, got, want)
+		}
+	}
+}
+
+func TestIsLocalHost(t *testing.T) {
+	for url, want := range map[string]bool{
+		"http://localhost:1/x": true, "https://127.0.0.1/x": true, "https://[::1]:8443/x": true, "http://169.254.169.254/latest": true,
+		"git@localhost:x": true, "oci://localhost:5000/charts": true, "http://a.localhost./x": true, "http://0.0.0.0/x": true,
+		"https://git.example.test/localhost": false, "https://10.0.0.1/x": false, "/srv/git": false, "": false,
+	} {
+		if IsLocalHost(url) != want {
+			t.Errorf("%q: want %v", url, want)
 		}
 	}
 }

@@ -7,13 +7,23 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // version is set by the linker.
 var version = "dev"
 
+// graceTime is how long an interrupted run may take to end what it is at.
+const graceTime = 10 * time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the process at once
+		time.Sleep(graceTime)
+		os.Exit(2)
+	}()
 	s := standardStreams()
 	flush := withoutWarnings()
 	code := run(ctx, os.Args[1:], s)

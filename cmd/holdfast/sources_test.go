@@ -48,7 +48,7 @@ func TestCredentialsInASourceAreNotPrinted(t *testing.T) {
 	live := fluxSource(t, "http://bot:hunter2@127.0.0.1:1/shop.git")
 	for _, command := range [][]string{
 		{"scan", "-o", "json"}, {"scan", "-o", "table"}, {"scan", "-o", "markdown"}, {"scan", "-o", "sarif"}, {"propose", "--dry-run", "-o", "json"},
-		{"scan", "-o", "json", "--git", "http://bot:hunter2@127.0.0.1:1/other.git"},
+		{"scan", "-o", "json", "--git", "http://bot:hunter2@127.0.0.1:1/other.git"}, // dialled, since the user says so
 		{"scan", "-o", "json", "--git", "http://bot:hunter2@127.0.0.1:1/shop.git=http://bot:hunter2@127.0.0.1:1/other.git"},
 	} {
 		out, errors, code := runAll(t, append(command, "--live", live)...)
@@ -78,5 +78,24 @@ func TestAClusterCannotNameAPathOfThisMachine(t *testing.T) {
 		if strings.Contains(url, "://") && strings.Contains(out+errors, "is a path of this machine") {
 			t.Errorf("%s, mapped, is refused:\n%s%s", url, out, errors)
 		}
+	}
+}
+
+func TestAClusterCannotMakeHoldfastCallItsOwnMachine(t *testing.T) {
+	for _, url := range []string{"http://localhost:1/shop.git", "http://169.254.169.254/latest", "git@127.0.0.1:shop.git"} {
+		out, errors, code := runAll(t, "scan", "-o", "json", "--live", fluxSource(t, url))
+		if code != 2 || !strings.Contains(out, "which is not called") {
+			t.Errorf("%s: exit %d:\n%s%s", url, code, out, errors)
+		}
+	}
+	out, errors, code := runAll(t, "scan", "-o", "json", "--live", noticeCluster(t, "http://localhost:1/charts"))
+	if code != 2 || !strings.Contains(out, "which is not called") {
+		t.Errorf("a chart repository: exit %d:\n%s%s", code, out, errors)
+	}
+}
+
+func TestADumpIsNoDevice(t *testing.T) {
+	if _, errors, code := runAll(t, "scan", "--live", os.DevNull); code != 2 || !strings.Contains(errors, "is a device, not a file") {
+		t.Errorf("exit %d: %s", code, errors)
 	}
 }

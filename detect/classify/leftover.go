@@ -14,7 +14,8 @@ func isLeftover(s *situation) bool {
 		return false
 	}
 	if _, ok := s.declaredOlder(); ok {
-		return true
+		// What somebody wrote since to a value that Git never had is that person's.
+		return s.equalsOlder() || !s.tools[0].Time.After(s.engineTime)
 	}
 	for _, w := range s.tools {
 		if w.Manager != clientSideApply || s.engineTime.IsZero() || !w.Time.Before(s.engineTime) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func Dump(paths []string) (*Snapshot, error) {
 			errs = append(errs, err)
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			data, err := readDump(file)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("dump: %w", err))
 				continue
@@ -45,6 +46,29 @@ func Dump(paths []string) (*Snapshot, error) {
 		return nil, err
 	}
 	return d.snapshot(), nil
+}
+
+// maxDump bounds one file: some 400,000 objects with their managedFields.
+const maxDump = 2 << 30
+
+// readDump reads a file or a pipe to its end.
+func readDump(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeDevice != 0 {
+		return nil, fmt.Errorf("%s is a device, not a file", file)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxDump+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDump {
+		return nil, fmt.Errorf("%s holds more than %d GiB: dump fewer namespaces or kinds at once", file, maxDump>>30)
+	}
+	return data, nil
 }
 
 func dumpFiles(path string) ([]string, error) {

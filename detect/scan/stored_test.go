@@ -15,7 +15,7 @@ func TestStoredReleaseIsUsedOnlyWhereItTells(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want, reason string }{
 		{"as it is", "", "", used, ""},
 		{"a ConfigMap holds it", "namespace: flux-system\nwriter", "kind: ConfigMap\nnamespace: flux-system\nwriter", used, ""},
-		{"nothing tells who wrote it", "writer: helm-controller\n", "", used, ""},
+		{"nothing tells who wrote it", "writer: helm-controller\n", "", unused, "its managedFields do not say who wrote it"},
 		{"Secrets are read without values", "secrets: values", "secrets: metadata", unused, ""},
 		{"it may not be read", "namespace: flux-system\nwriter", "namespace: elsewhere\nwriter", unused, "cannot get secrets in namespace flux-system: forbidden"},
 		{"somebody wrote into it", "writer: helm-controller", "writer: kubectl-edit", unused, "kubectl-edit wrote into it, and not only helm-controller"},
