@@ -45,17 +45,15 @@ func IsRemote(url string) bool {
 	return ok && host != "" && !strings.Contains(host, "/")
 }
 
-// IsLocalHost says whether a URL names this machine or its link (localhost, a loopback, link-local or unspecified
-// address): nothing that a cluster's object may make anybody call.
-func IsLocalHost(raw string) bool {
+// IsLinkLocal says whether a URL names a link-local address, where clouds keep their metadata service: nothing that a
+// cluster's object may make anybody call.
+func IsLinkLocal(raw string) bool {
 	u := parseRepository(raw)
 	if u == nil {
 		return false
 	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
-		err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsLinkLocalUnicast() || ip.Unmap().IsUnspecified())
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Unmap().IsLinkLocalUnicast()
 }
 
 // SameRepository says whether two URLs name one repository: user, password, default port, a final slash

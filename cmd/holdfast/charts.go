@@ -53,8 +53,8 @@ func (s *chartSources) get(ctx context.Context, chart gitops.Chart) (charts.Fetc
 			return charts.Fetched{}, fmt.Errorf("chart repository %s: %w", chart.Repo, err)
 		}
 	}
-	if s.x.config.ChartRepository(chart.Repo) == nil && gitops.IsLocalHost(chart.Repo) {
-		return charts.Fetched{}, fmt.Errorf("the chart repository %s, as the cluster has it, is on this machine or its link, which is not called: map it by --chart, or list it in holdfast.yaml", chart.Repo)
+	if s.x.config.ChartRepository(chart.Repo) == nil && gitops.IsLinkLocal(chart.Repo) {
+		return charts.Fetched{}, fmt.Errorf("the chart repository %s, as the cluster has it, is a link-local address, which is not called: map it by --chart, or list it in holdfast.yaml", chart.Repo)
 	}
 	return charts.Fetch(ctx, chart, options)
 }

@@ -139,8 +139,8 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if !ok && !gitops.IsRemote(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
 		return nil, fmt.Errorf("the source %s, as the cluster has it, is a path of this machine, which is not read: map it by --git %s=DIR", url, url)
 	}
-	if !ok && gitops.IsLocalHost(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
-		return nil, fmt.Errorf("the source %s, as the cluster has it, is on this machine or its link, which is not called: map it by --git %s=DIR|URL, or list it in holdfast.yaml", url, url)
+	if !ok && gitops.IsLinkLocal(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
+		return nil, fmt.Errorf("the source %s, as the cluster has it, is a link-local address, which is not called: map it by --git %s=DIR|URL, or list it in holdfast.yaml", url, url)
 	}
 	opened, err := openSource(ctx, s.config.Limits.Repository.Apply(options))
 	if err != nil {
