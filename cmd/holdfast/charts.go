@@ -46,15 +46,16 @@ func (s *chartSources) get(ctx context.Context, chart gitops.Chart) (charts.Fetc
 	if path, ok := s.local(chart); ok {
 		return charts.Local(path, chart)
 	}
-	var options charts.Options
-	if configured := s.x.config.ChartRepository(chart.Repo); configured != nil {
-		var err error
-		if options, err = configured.Options(); err != nil {
-			return charts.Fetched{}, fmt.Errorf("chart repository %s: %w", chart.Repo, err)
+	configured := s.x.config.ChartRepository(chart.Repo)
+	if configured == nil {
+		if gitops.IsLinkLocal(chart.Repo) {
+			return charts.Fetched{}, fmt.Errorf("the chart repository %s, as the cluster has it, is a link-local address, which is not called: map it by --chart, or list it in holdfast.yaml", chart.Repo)
 		}
+		return charts.Fetch(ctx, chart, charts.Options{})
 	}
-	if s.x.config.ChartRepository(chart.Repo) == nil && gitops.IsLinkLocal(chart.Repo) {
-		return charts.Fetched{}, fmt.Errorf("the chart repository %s, as the cluster has it, is a link-local address, which is not called: map it by --chart, or list it in holdfast.yaml", chart.Repo)
+	options, err := configured.Options()
+	if err != nil {
+		return charts.Fetched{}, fmt.Errorf("chart repository %s: %w", chart.Repo, err)
 	}
 	return charts.Fetch(ctx, chart, options)
 }

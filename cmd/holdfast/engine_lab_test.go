@@ -23,15 +23,19 @@ func TestMain(m *testing.M) { os.Exit(engineLab.Run(m)) }
 func engineCluster(t *testing.T) *lab.Cluster {
 	t.Helper()
 	c := engineLab.Get(t).Clusters[0]
-	engineLab.reader.Do(func() {
-		reader, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", "reader.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Apply(t, lab.Admin, "kubectl", string(reader))
-		c.Grant(t, lab.Bot, "holdfast-reader")
-	})
+	engineLab.reader.Do(func() { grantReader(t, c) })
 	return c
+}
+
+// grantReader gives the bot the role that deploy has for it.
+func grantReader(t *testing.T, c *lab.Cluster) {
+	t.Helper()
+	reader, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", "reader.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, lab.Admin, "kubectl", string(reader))
+	c.Grant(t, lab.Bot, "holdfast-reader")
 }
 
 func fluxCluster(t *testing.T) *lab.Cluster {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,12 +75,7 @@ data: {size: "4"}
 // and with the audit log.
 func TestHiddenChangesAreFound(t *testing.T) {
 	cluster := lab.Start(t, lab.Options{Audit: true}).Clusters[0]
-	reader, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", "reader.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.Apply(t, lab.Admin, "kubectl", string(reader))
-	cluster.Grant(t, lab.Bot, "holdfast-reader")
+	grantReader(t, cluster)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "git", "shop", "all.yaml"), forgedObjects)
 	application := filepath.Join(dir, "application.yaml")

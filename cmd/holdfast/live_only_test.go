@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,12 +115,7 @@ subjects: [{kind: ServiceAccount, name: default, namespace: shop}]
 // none has anything in.
 func TestWhatPeopleMakePastGitIsFound(t *testing.T) {
 	cluster := lab.Start(t, lab.Options{Audit: true}).Clusters[0]
-	reader, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", "reader.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.Apply(t, lab.Admin, "kubectl", string(reader))
-	cluster.Grant(t, lab.Bot, "holdfast-reader")
+	grantReader(t, cluster)
 	dir := t.TempDir()
 	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\ndata: {a: \"1\"}\n"
 	more := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: shop}\ndata: {a: \"1\"}\n"

@@ -95,7 +95,7 @@ func (t table) writer(w *detect.Writer) string {
 		return string(w.Confidence)
 	}
 	if !w.Time.IsZero() {
-		who += ", " + age(t.now.Sub(w.Time)) + " ago"
+		who += ", " + detect.Age(t.now.Sub(w.Time)) + " ago"
 	}
 	return who
 }
@@ -309,18 +309,6 @@ func clip(text string, most int) string {
 	}
 	head := (most - 1) / 3
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-1-head):])
-}
-
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 func plural(n int, noun string) string {

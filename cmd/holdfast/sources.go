@@ -126,7 +126,8 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if ok {
 		options.URL = location
 	}
-	if configured := s.config.Repository(url); configured != nil {
+	configured := s.config.Repository(url)
+	if configured != nil {
 		auth, err := configured.Auth.Load()
 		if err != nil {
 			return nil, err
@@ -136,10 +137,11 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if options.URL == "" {
 		return nil, fmt.Errorf("no repository is known for this Application: give --git DIR or URL")
 	}
-	if !ok && !gitops.IsRemote(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
+	onlyCluster := !ok && configured == nil && !slices.Contains(s.given, url) // nobody but the cluster names it
+	if onlyCluster && !gitops.IsRemote(url) {
 		return nil, fmt.Errorf("the source %s, as the cluster has it, is a path of this machine, which is not read: map it by --git %s=DIR", url, url)
 	}
-	if !ok && gitops.IsLinkLocal(url) && !slices.Contains(s.given, url) && s.config.Repository(url) == nil {
+	if onlyCluster && gitops.IsLinkLocal(url) {
 		return nil, fmt.Errorf("the source %s, as the cluster has it, is a link-local address, which is not called: map it by --git %s=DIR|URL, or list it in holdfast.yaml", url, url)
 	}
 	opened, err := openSource(ctx, s.config.Limits.Repository.Apply(options))

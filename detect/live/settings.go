@@ -4,12 +4,7 @@ import (
 	"fmt"
 
 	"holdfast/gitops"
-)
-
-// Argo CD's settings: the ConfigMap's name, and the namespace of a stock install.
-const (
-	argoSettings  = "argocd-cm"
-	argoNamespace = "argocd"
+	"holdfast/gitops/argocd"
 )
 
 // wantSettings adds what the listed engine objects refer to: Argo CD's settings, and the ConfigMaps and Secrets
@@ -20,8 +15,8 @@ func (r *reader) wantSettings() {
 		spec, _ := o.Content["spec"].(map[string]any)
 		switch o.ID.GroupKind() {
 		case gitops.GroupKind{Group: "argoproj.io", Kind: "Application"}:
-			for _, namespace := range []string{o.ID.Namespace, argoNamespace} {
-				all = append(all, gitops.ObjectID{Kind: "ConfigMap", Namespace: namespace, Name: argoSettings})
+			for _, namespace := range []string{o.ID.Namespace, argocd.Namespace} {
+				all = append(all, gitops.ObjectID{Kind: "ConfigMap", Namespace: namespace, Name: argocd.ConfigMap})
 			}
 		case gitops.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}:
 			postBuild, _ := spec["postBuild"].(map[string]any)
@@ -54,9 +49,9 @@ func references(namespace string, list any) []gitops.ObjectID {
 func unreadSettings(unread []Unread) []string {
 	var out []string
 	for _, u := range unread {
-		if u.Kind == "ConfigMap" && u.Group == "" && (u.Name == argoSettings || u.Name == "" && u.Namespace == argoNamespace) {
+		if u.Kind == "ConfigMap" && u.Group == "" && (u.Name == argocd.ConfigMap || u.Name == "" && u.Namespace == argocd.Namespace) {
 			out = append(out, fmt.Sprintf("Argo CD's settings in %s/%s cannot be read (%s): its ignore rules for all Applications and its way of tracking are not known",
-				u.Namespace, argoSettings, u.Reason))
+				u.Namespace, argocd.ConfigMap, u.Reason))
 		}
 	}
 	return out

@@ -176,16 +176,16 @@ func (s engineStatus) late(now time.Time) string {
 		interval = argoInterval
 	}
 	if at := s.lastReconciled(); !at.IsZero() && interval > 0 && now.Sub(at) > 2*interval {
-		return fmt.Sprintf("not reconciled for %s, interval %s%s", short(now.Sub(at)), short(interval), s.shard())
+		return fmt.Sprintf("not reconciled for %s, interval %s%s", detect.Age(now.Sub(at)), detect.Age(interval), s.shard())
 	}
 	token := s.text("metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
 	if asked, err := time.Parse(time.RFC3339Nano, token); err == nil && token != s.text("status", "lastHandledReconcileAt") && now.Sub(asked) > answerTime {
-		return fmt.Sprintf("asked to reconcile %s ago, and no controller answered%s", short(now.Sub(asked)), s.shard())
+		return fmt.Sprintf("asked to reconcile %s ago, and no controller answered%s", detect.Age(now.Sub(asked)), s.shard())
 	}
 	wanted, ok := gitops.Number(s.at("metadata", "generation"))
 	seen, has := gitops.Number(s.at("status", "observedGeneration"))
 	if changed := s.changed(); ok && has && seen < wanted && !changed.IsZero() && now.Sub(changed) > answerTime {
-		return fmt.Sprintf("its spec changed %s ago, and no controller has seen that%s", short(now.Sub(changed)), s.shard())
+		return fmt.Sprintf("its spec changed %s ago, and no controller has seen that%s", detect.Age(now.Sub(changed)), s.shard())
 	}
 	return ""
 }
@@ -206,17 +206,4 @@ func (s engineStatus) shard() string {
 		return "; it is for the controller of sharding.fluxcd.io/key: " + key
 	}
 	return ""
-}
-
-// short prints a duration by its largest unit: 10m, 3h, 12d.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

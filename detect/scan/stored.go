@@ -69,13 +69,13 @@ func (j *judge) stored(ctx context.Context, m *member, env render.Env) {
 	if m.result == nil || h == nil || h.Revision == 0 || m.app.Engine != gitops.Flux || j.snapshot.Secrets != live.SecretsValues {
 		return
 	}
-	current, found, err := j.record(h, h.Revision, release.Secret, release.ConfigMap)
+	kinds := []string{release.Secret, release.ConfigMap}
+	current, found, err := j.record(h, h.Revision, kinds...)
 	if err != nil {
 		m.stored.why = err.Error()
 		return
 	}
 	// Helm keeps all revisions in one kind: one in another may be planted by whoever may not write the first.
-	kinds := []string{release.Secret, release.ConfigMap}
 	if found {
 		kinds = []string{current.object.ID.Kind}
 	}

@@ -26,9 +26,8 @@ const (
 
 // The states of a revision that matter here. Others are failed, uninstalled, uninstalling and pending-….
 const (
-	Deployed   = "deployed"
-	Superseded = "superseded"
-	pending    = "pending-"
+	Deployed = "deployed"
+	pending  = "pending-"
 )
 
 // maxBytes is the size of a release once unpacked, the chart's files among it. Packed it fits into one object, of at
