@@ -1,5 +1,6 @@
 // Package folder is a forge in a directory: each issue and pull request is a Markdown file with a header,
-// comments appended. It serves for trying Holdfast out and where no forge can be reached.
+// comments appended. It serves for trying Holdfast out and where no forge can be reached. It knows no roles, reviews or
+// checks: who may write to the directory may do everything.
 package folder
 
 import (
@@ -48,10 +49,7 @@ type header struct {
 	Base   string    `json:"base,omitempty"`
 }
 
-// commentLine starts each comment after the body.
-const commentLine = "\n<!-- holdfast comment -->\n"
-
-// escape keeps a text from holding a commentLine; unescape takes it back, byte for byte.
+// escape keeps a text from holding the line that starts a comment; unescape takes it back, byte for byte.
 func escape(text string) string {
 	return regexp.MustCompile(`<!-- holdfast (\\*)comment`).ReplaceAllString(text, `<!-- holdfast $1\comment`)
 }
@@ -63,7 +61,7 @@ func unescape(text string) string {
 type file struct {
 	header
 	body     string
-	comments string
+	comments []remark
 }
 
 // Threads lists the bot's own threads with a marker, newest first.
@@ -185,16 +183,6 @@ func (f *Forge) setOpen(kind bot.Kind, number int, open bool) error {
 	return f.write(kind, t)
 }
 
-// Comment appends to a thread's file.
-func (f *Forge) Comment(_ context.Context, kind bot.Kind, number int, body string) error {
-	t, err := f.read(kind, number)
-	if err != nil {
-		return err
-	}
-	t.comments += commentLine + escape(strings.TrimRight(body, "\n")) + "\n"
-	return f.write(kind, t)
-}
-
 func (f *Forge) numbers(kind bot.Kind) ([]int, error) {
 	entries, err := os.ReadDir(filepath.Join(f.dir, folderOf(kind)))
 	if err != nil {
@@ -236,11 +224,9 @@ func (f *Forge) read(kind bot.Kind, number int) (file, error) {
 	if err := yaml.UnmarshalStrict([]byte(front), &t.header); err != nil {
 		return file{}, fmt.Errorf("folder forge: %s: %w", path, err)
 	}
-	t.body = strings.TrimPrefix(body, "\n")
-	if i := strings.Index(t.body, commentLine); i >= 0 {
-		t.body, t.comments = t.body[:i], t.body[i:]
+	if t.body, t.comments, err = splitComments(strings.TrimPrefix(body, "\n")); err != nil {
+		return file{}, fmt.Errorf("folder forge: %s: %w", path, err)
 	}
-	t.body = unescape(t.body)
 	return t, nil
 }
 
@@ -250,9 +236,13 @@ func (f *Forge) write(kind bot.Kind, t file) error {
 	if err != nil {
 		return fmt.Errorf("folder forge: %w", err)
 	}
+	comments, err := joinComments(t.comments)
+	if err != nil {
+		return fmt.Errorf("folder forge: %w", err)
+	}
 	path := f.path(kind, t.Number)
 	temporary := path + ".new"
-	if err := os.WriteFile(temporary, []byte("---\n"+string(front)+"---\n\n"+escape(t.body)+t.comments), 0o644); err != nil {
+	if err := os.WriteFile(temporary, []byte("---\n"+string(front)+"---\n\n"+escape(t.body)+comments), 0o644); err != nil {
 		return fmt.Errorf("folder forge: %w", err)
 	}
 	if err := os.Rename(temporary, path); err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/bot"
 	"holdfast/bot/forge"
@@ -16,36 +17,52 @@ func TestForge(t *testing.T) {
 	forgetest.Run(t, func(t *testing.T) forgetest.Harness {
 		dir := t.TempDir()
 		f := open(t, dir, "holdfast")
+		change := func(t testing.TB, kind bot.Kind, number int, do func(*file)) {
+			thread, err := f.read(kind, number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(&thread)
+			if err := f.write(kind, thread); err != nil {
+				t.Fatal(err)
+			}
+		}
 		return forgetest.Harness{
-			Forge: f, Account: "holdfast", Why: "a folder knows no rights but the file system's",
-			Foreign: func(t testing.TB, kind bot.Kind, c forge.Content) int {
-				other := open(t, dir, "alice")
-				thread, err := other.open(kind, "feature", "main", c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return thread.Number
-			},
-			Merge: func(t testing.TB, number int) {
-				thread, err := f.read(bot.AsPullRequest, number)
-				if err != nil {
-					t.Fatal(err)
-				}
-				thread.State = bot.Merged
-				if err := f.write(bot.AsPullRequest, thread); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Comments: func(t testing.TB, kind bot.Kind, number int) []string {
-				thread, err := f.read(kind, number)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var out []string
-				for _, c := range strings.Split(thread.comments, commentLine)[1:] {
-					out = append(out, unescape(strings.TrimSuffix(c, "\n")))
-				}
-				return out
+			Forge: f, Account: "holdfast", Why: "a folder knows no rights but the file system's", Tick: time.Millisecond,
+			People: forgetest.People{
+				Members: map[bot.Role]string{bot.Writer: "alice"},
+				Foreign: func(t testing.TB, kind bot.Kind, c forge.Content) int {
+					thread, err := open(t, dir, "alice").open(kind, "feature", "main", c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return thread.Number
+				},
+				Merge: func(t testing.TB, number int) {
+					change(t, bot.AsPullRequest, number, func(f *file) { f.State = bot.Merged })
+				},
+				Comments: func(t testing.TB, kind bot.Kind, number int) (out []string) {
+					change(t, kind, number, func(f *file) {
+						for _, c := range f.comments {
+							out = append(out, c.body)
+						}
+					})
+					return out
+				},
+				Say: func(t testing.TB, kind bot.Kind, number int, login, body string) {
+					if err := open(t, dir, login).Comment(t.Context(), kind, number, body); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Edit: func(t testing.TB, c bot.Comment, body string) {
+					if err := f.Rewrite(t.Context(), c, body); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Reactions: func(t testing.TB, c bot.Comment) (out []bot.Reaction) {
+					change(t, c.Kind, c.Number, func(f *file) { out = f.comments[c.ID-1].Reactions })
+					return out
+				},
 			},
 		}
 	})
@@ -75,7 +92,7 @@ func TestAFileWithoutHeaderIsToldByName(t *testing.T) {
 
 func TestABodyThatLooksLikeACommentStaysWhole(t *testing.T) {
 	f := open(t, t.TempDir(), "holdfast")
-	body := "before" + commentLine + "<!-- holdfast \\comment -->\n" + bot.Marker("aa", "bb") + "\n"
+	body := "before\n<!-- holdfast comment -->\n<!-- holdfast comment {\"id\":7} -->\n<!-- holdfast \\comment -->\n" + bot.Marker("aa", "bb") + "\n"
 	thread, err := f.OpenIssue(t.Context(), forge.Content{Title: "x", Body: body})
 	if err != nil {
 		t.Fatal(err)
@@ -93,5 +110,26 @@ func TestAnEmptyTitleIsRefused(t *testing.T) {
 	f := open(t, t.TempDir(), "holdfast")
 	if _, err := f.OpenIssue(t.Context(), forge.Content{Title: " "}); !errors.Is(err, forge.ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}
+
+func TestACommentWrittenByHandIsFound(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir, "holdfast")
+	thread, err := f.OpenIssue(t.Context(), forge.Content{Title: "x", Body: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "issues", "1.md")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(data, "\n<!-- holdfast comment -->\n/drift status\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Comments(t.Context(), bot.AsIssue, thread.Number, time.Time{})
+	if err != nil || len(got) != 1 || got[0].Body != "/drift status" || got[0].ID != 1 || got[0].Author != (bot.Actor{}) {
+		t.Errorf("comments are %+v, %v; want the one, of nobody known", got, err)
 	}
 }

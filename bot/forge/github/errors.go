@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v60/github"
@@ -16,39 +15,45 @@ import (
 )
 
 // fail maps an error of go-github to one of the forge's, and says what was tried and what to do.
-func (f *Forge) fail(err error, what string, args ...any) error {
-	return fmt.Errorf("github: %s/%s: %s: %w", f.owner, f.repo, fmt.Sprintf(what, args...), explain(err))
+func (f *Forge) fail(ctx context.Context, err error, what string, args ...any) error {
+	return fmt.Errorf("github: %s/%s: %s: %w", f.owner, f.repo, fmt.Sprintf(what, args...), explain(ctx, err))
 }
 
-func explain(err error) error {
+func explain(ctx context.Context, err error) error {
 	var (
 		answer    *gh.ErrorResponse
-		primary   *gh.RateLimitError
-		secondary *gh.AbuseRateLimitError
 		app       *ghinstallation.HTTPError
 		transport *url.Error
 	)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &primary):
-		return fmt.Errorf("%w: the rate limit is used up until %s", forge.ErrUnavailable, primary.Rate.Reset.UTC().Format(time.RFC3339))
-	case errors.As(err, &secondary):
-		return fmt.Errorf("%w: GitHub asks to slow down (secondary rate limit); try again in a few minutes", forge.ErrUnavailable)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", forge.ErrUnavailable, ctx.Err())
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case errors.As(err, &app):
 		return explainApp(app)
 	case errors.As(err, &answer) && answer.Response != nil:
 		return explainAnswer(answer)
 	case errors.As(err, &transport):
-		return fmt.Errorf("%w: %w", forge.ErrUnavailable, transport.Err)
+		// Without the address, and not as an error of the context, which time limits of net/http look like.
+		if errors.Is(transport.Err, forge.ErrUnavailable) {
+			return transport.Err
+		}
+		return fmt.Errorf("%w: %v", forge.ErrUnavailable, transport.Err)
+	case errors.Is(err, forge.ErrUnavailable):
+		return err
 	}
-	return fmt.Errorf("%w: %w", forge.ErrUnavailable, err)
+	return fmt.Errorf("%w: %v", forge.ErrUnavailable, err)
 }
 
 // explainApp is about the token that an App asks for before each request.
 func explainApp(err *ghinstallation.HTTPError) error {
-	if err.Response == nil || err.Response.StatusCode >= 500 {
+	switch {
+	case err.Response == nil || err.Response.StatusCode >= 500:
 		return fmt.Errorf("%w: no token for the App's installation %d", forge.ErrUnavailable, err.InstallationID)
+	case err.Response.StatusCode == http.StatusUnprocessableEntity:
+		return fmt.Errorf("%w: the App's installation %d does not cover the repository with the permissions that it has: accept the App's new permissions, and give it access to the repository",
+			forge.ErrForbidden, err.InstallationID)
 	}
 	return fmt.Errorf("%w: GitHub gives no token for the App's installation %d (%s): check the App's ID, its private key, and that it is installed",
 		forge.ErrForbidden, err.InstallationID, err.Response.Status)
@@ -59,6 +64,8 @@ func explainAnswer(answer *gh.ErrorResponse) error {
 	switch code := answer.Response.StatusCode; {
 	case code == http.StatusUnauthorized:
 		return fmt.Errorf("%w: the credentials are not accepted (%s): check that the token is valid and has not expired", forge.ErrForbidden, said)
+	case code == http.StatusForbidden && strings.Contains(said, "archived"):
+		return fmt.Errorf("%w: %s", forge.ErrArchived, said)
 	case code == http.StatusForbidden:
 		return fmt.Errorf("%w: %s%s", forge.ErrForbidden, said, missing(answer.Response.Header))
 	case code == http.StatusNotFound:

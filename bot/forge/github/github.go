@@ -1,12 +1,12 @@
-// Package github makes GitHub, and GitHub Enterprise, a forge: issues, pull requests, labels and comments of one
-// repository. Branches are pushed by gitops/repo. It is the only package that knows go-github.
+// Package github makes GitHub, and GitHub Enterprise, a forge: threads, comments, reactions, roles, reviews, checks and
+// webhooks of one repository, and commits that GitHub itself signs. Signed branches are otherwise pushed by gitops/repo. It
+// is the only package that knows go-github.
 //
 // A request that creates something is sent once: where GitHub may have acted on it and the answer is lost, the error
 // is forge.ErrUnavailable, and the next run finds what was created by its marker.
 package github
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +20,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"holdfast/bot/forge"
+	"holdfast/bot/forge/transport"
 )
 
 // Options say which repository, and who acts. Give Token or App.
@@ -28,14 +29,16 @@ type Options struct {
 	// BaseURL is a GitHub Enterprise server's ("https://ghe.example.com", with or without /api/v3); empty means
 	// github.com.
 	BaseURL string
-	// Token is of a user or a machine account: classic, or fine-grained with issues, pull requests: write.
+	// Token is of a user or a machine account: classic, or fine-grained with issues, pull requests, commit statuses: write.
 	Token string
 	App   *App
-	// Transport carries the requests; nil means a plain one with time limits.
-	Transport http.RoundTripper
+	// Transport says how requests are carried.
+	Transport transport.Options
 }
 
-// App is a GitHub App that is installed on the repository, with the permissions issues, pull requests: write.
+// App is a GitHub App that is installed on the repository. Publishing needs the permissions issues, pull requests: write;
+// the service also checks: write, and contents: write where GitHub makes the commits. Tokens are asked for this one
+// repository and these permissions alone.
 type App struct {
 	ID int64
 	// InstallationID may be 0: GitHub is then asked for the one of the repository.
@@ -48,15 +51,16 @@ type Forge struct {
 	client      *gh.Client
 	owner, repo string
 	app         *gh.Client // acts as the App itself; nil with a token
+	appID       int64      // 0 with a token
 
 	mu     sync.Mutex // guards all below
 	login  string
 	labels map[string]bool // known to exist, in lower case; nil before the first look
 }
 
-var _ forge.Publisher = (*Forge)(nil)
+var _ forge.Forge = (*Forge)(nil)
 
-// New prepares the forge. With an App without InstallationID it asks GitHub once; otherwise nothing is sent.
+// New prepares the forge. With an App it asks GitHub once for its installation; with a token nothing is sent.
 func New(ctx context.Context, o Options) (*Forge, error) {
 	api, err := apiURL(o.BaseURL)
 	if err != nil {
@@ -70,33 +74,74 @@ func New(ctx context.Context, o Options) (*Forge, error) {
 		}
 	}
 	f := &Forge{owner: o.Owner, repo: o.Repo}
-	base := polite(cmp.Or[http.RoundTripper](o.Transport, defaultTransport()))
+	base := transport.New(o.Transport)
 	switch {
 	case o.App != nil && o.Token != "":
 		return nil, errors.New("github: give a token or an App, not both")
 	case o.Token != "":
-		f.client = newClient(api, bearer{token: o.Token, host: api.Host, base: base})
+		f.client = newClient(api, transport.Credential{Base: base, Server: api, Header: "Authorization", Value: "Bearer " + o.Token})
 		return f, nil
 	case o.App == nil:
 		return nil, errors.New("github: no credentials: give a token or an App")
 	}
-	apps, err := ghinstallation.NewAppsTransport(base, o.App.ID, o.App.PrivateKey)
+	return f, f.useApp(ctx, api, base, o.App)
+}
+
+// useApp acts as an App's installation from here on.
+func (f *Forge) useApp(ctx context.Context, api *url.URL, base http.RoundTripper, app *App) error {
+	apps, err := ghinstallation.NewAppsTransport(base, app.ID, app.PrivateKey)
 	if err != nil {
 		// The library's message is about PEM and RSA only; it does not quote the key.
-		return nil, fmt.Errorf("github: private key of App %d: %w", o.App.ID, err)
+		return fmt.Errorf("github: private key of App %d: %w", app.ID, err)
 	}
 	apps.BaseURL = strings.TrimSuffix(api.String(), "/")
-	f.app = newClient(api, apps)
-	id := o.App.InstallationID
-	if id == 0 {
-		installation, _, err := f.app.Apps.FindRepositoryInstallation(ctx, f.owner, f.repo)
-		if err != nil {
-			return nil, f.fail(err, "find the installation of App %d", o.App.ID)
-		}
-		id = installation.GetID()
+	f.app, f.appID = newClient(api, ownHost{apps, api}), app.ID
+	installation, _, err := f.app.Apps.FindRepositoryInstallation(ctx, f.owner, f.repo)
+	if err != nil {
+		return f.fail(ctx, err, "find the installation of App %d", app.ID)
 	}
-	f.client = newClient(api, ghinstallation.NewFromAppsTransport(apps, id))
-	return f, nil
+	if id := installation.GetID(); app.InstallationID != 0 && app.InstallationID != id {
+		return fmt.Errorf("github: %s/%s: %w: installation %d of App %d is not the one of this repository, which is %d",
+			f.owner, f.repo, forge.ErrForbidden, app.InstallationID, app.ID, id)
+	}
+	tokens := ghinstallation.NewFromAppsTransport(apps, installation.GetID())
+	tokens.InstallationTokenOptions = &gh.InstallationTokenOptions{
+		Repositories: []string{f.repo},
+		Permissions:  least(installation.Permissions),
+	}
+	f.client = newClient(api, ownHost{tokens, api})
+	return nil
+}
+
+// least are the permissions that Holdfast uses, so far as the installation has them: asking for one that it lacks would give
+// no token at all. (docs.github.com, "Create an installation access token for an app".)
+func least(granted *gh.InstallationPermissions) *gh.InstallationPermissions {
+	has := func(granted, wanted string) *string {
+		if granted == wanted || granted == "write" && wanted == "read" {
+			return &wanted
+		}
+		return nil
+	}
+	return &gh.InstallationPermissions{
+		Metadata:     gh.String("read"), // every App has it
+		Contents:     has(granted.GetContents(), "write"),
+		Issues:       has(granted.GetIssues(), "write"),
+		PullRequests: has(granted.GetPullRequests(), "write"),
+		Checks:       has(granted.GetChecks(), "write"),
+	}
+}
+
+// ownHost keeps an App's credentials from other hosts, to which a redirect may lead.
+type ownHost struct {
+	http.RoundTripper
+	server *url.URL
+}
+
+func (o ownHost) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Host != o.server.Host || request.URL.Scheme != o.server.Scheme {
+		return nil, fmt.Errorf("%w: it redirects to %s", forge.ErrUnavailable, request.URL.Host)
+	}
+	return o.RoundTripper.RoundTrip(request)
 }
 
 // apiURL is the root of the REST API, ending in a slash.
@@ -108,8 +153,7 @@ func apiURL(base string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, errors.New("github: the base URL is not of the form https://ghe.example.com")
 	}
-	loopback := u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost" || u.Hostname() == "::1"
-	if u.Scheme != "https" && !loopback {
+	if u.Scheme != "https" && !transport.Loopback(u) {
 		return nil, fmt.Errorf("github: base URL %s: the token would be sent in the clear; use https", u)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
@@ -119,8 +163,8 @@ func apiURL(base string) (*url.URL, error) {
 	return u, nil
 }
 
-func newClient(api *url.URL, transport http.RoundTripper) *gh.Client {
-	client := gh.NewClient(&http.Client{Transport: transport})
+func newClient(api *url.URL, carrier http.RoundTripper) *gh.Client {
+	client := gh.NewClient(&http.Client{Transport: carrier})
 	client.BaseURL = api
 	client.UserAgent = "holdfast"
 	return client
@@ -137,14 +181,14 @@ func (f *Forge) account(ctx context.Context) (string, error) {
 	if f.app != nil {
 		app, _, err := f.app.Apps.Get(ctx, "")
 		if err != nil {
-			return "", f.fail(err, "ask for the App's name")
+			return "", f.fail(ctx, err, "ask for the App's name")
 		}
 		f.login = app.GetSlug() + botSuffix
 		return f.login, nil
 	}
 	user, _, err := f.client.Users.Get(ctx, "")
 	if err != nil {
-		return "", f.fail(err, "ask for the token's user")
+		return "", f.fail(ctx, err, "ask for the token's user")
 	}
 	f.login = user.GetLogin()
 	return f.login, nil

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,37 +20,6 @@ import (
 	"holdfast/bot/forge/forgetest"
 	"holdfast/bot/forge/github"
 )
-
-func TestGitHubIsAForge(t *testing.T) {
-	forgetest.Run(t, func(t *testing.T) forgetest.Harness {
-		f := newFake(t)
-		return forgetest.Harness{
-			Forge:    open(t, f, github.Options{Token: "bot-token"}),
-			Account:  "holdfast-bot",
-			ReadOnly: open(t, f, github.Options{Token: "reader-token"}),
-			Branch: func(_ testing.TB, name string) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.branches[name] = "commit of " + name
-			},
-			Foreign: func(_ testing.TB, kind bot.Kind, c forge.Content) int {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				return f.add(thread{kind: kind, title: c.Title, body: c.Body, author: "alice", branch: "alice-1", base: "main"}).number
-			},
-			Merge: func(_ testing.TB, number int) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.threads[number-1].merged, f.threads[number-1].state = true, "closed"
-			},
-			Comments: func(_ testing.TB, _ bot.Kind, number int) []string {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				return slices.Clone(f.comments[number])
-			},
-		}
-	})
-}
 
 func TestAnAppActsUnderItsOwnName(t *testing.T) {
 	for _, c := range []struct {
@@ -74,6 +42,9 @@ func TestAnAppActsUnderItsOwnName(t *testing.T) {
 			}
 			if n := f.count("POST /api/v3/app/installations/77/access_tokens"); n != 1 {
 				t.Errorf("%d tokens were asked for, want 1", n)
+			}
+			if account, err := app.Account(t.Context()); err != nil || account != (bot.Actor{Login: "holdfast-app[bot]", Bot: true}) {
+				t.Errorf("account is %+v, %v", account, err)
 			}
 		})
 	}
@@ -120,7 +91,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		t.Errorf("error is %v, want the missing permission", err)
 	}
 
-	f.branches["x"] = "c1"
+	f.branch("x")
 	bot := open(t, f, github.Options{Token: "bot-token"})
 	for range 2 {
 		_, err = bot.OpenPullRequest(t.Context(), "x", "main", content)
@@ -145,97 +116,6 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 	if err := bot.Comment(t.Context(), "issue", 1, "x"); !errors.Is(err, forge.ErrNotFound) || !strings.Contains(err.Error(), "switched off") {
 		t.Errorf("error is %v, want that issues are off", err)
 	}
-	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		w.Header().Set("X-RateLimit-Remaining", "0")
-		w.Header().Set("X-RateLimit-Reset", "1900000000")
-		refuse(w, 403, "API rate limit exceeded")
-		return true
-	}
-	if err := bot.Comment(t.Context(), "issue", 1, "x"); !errors.Is(err, forge.ErrUnavailable) || !strings.Contains(err.Error(), "2030-03-17T17:46:40Z") {
-		t.Errorf("error is %v, want the end of the limit", err)
-	}
-}
-
-func TestOnlyWhatReadsIsRepeated(t *testing.T) {
-	f := newFake(t)
-	bot := open(t, f, github.Options{Token: "bot-token"})
-	failures := 2
-	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		if failures == 0 || !strings.Contains(r.URL.Path, "/issues") {
-			return false
-		}
-		failures--
-		refuse(w, 502, "Bad gateway")
-		return true
-	}
-	if threads, err := bot.Threads(t.Context(), "issue"); err != nil || len(threads) != 0 {
-		t.Errorf("threads are %v, %v; want none after two repetitions", threads, err)
-	}
-	failures = 1
-	if _, err := bot.OpenIssue(t.Context(), content); !errors.Is(err, forge.ErrUnavailable) || !strings.Contains(err.Error(), "502") {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	if n := f.count("POST /api/v3/repos/alice/shop/issues"); n != 1 {
-		t.Errorf("the issue was sent %d times, want once", n)
-	}
-
-	// The connection breaks after GitHub has acted.
-	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost {
-			return false
-		}
-		f.openIssue(httptest.NewRecorder(), r)
-		panic(http.ErrAbortHandler)
-	}
-	before := f.count("POST ")
-	if _, err := bot.OpenIssue(t.Context(), content); !errors.Is(err, forge.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	if n := f.count("POST ") - before; n != 1 {
-		t.Errorf("the issue was sent %d times, want once", n)
-	}
-	if threads, err := bot.Threads(t.Context(), "issue"); err != nil || len(threads) != 1 {
-		t.Errorf("threads are %v, %v; want the one that was opened", threads, err)
-	}
-}
-
-func TestASecondaryLimitIsWaitedFor(t *testing.T) {
-	f := newFake(t)
-	bot := open(t, f, github.Options{Token: "bot-token"})
-	limited := true
-	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		if !limited || r.Method != http.MethodPost {
-			return false
-		}
-		limited = false
-		w.Header().Set("Retry-After", "1")
-		answer(w, 403, map[string]any{"message": "You have exceeded a secondary rate limit.", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"})
-		return true
-	}
-	start := time.Now()
-	opened, err := bot.OpenIssue(t.Context(), forge.Content{Title: content.Title, Body: content.Body})
-	if err != nil || opened.Body != content.Body {
-		t.Fatalf("opened %+v, %v; want the whole issue after the wait", opened, err)
-	}
-	if waited := time.Since(start); waited < 500*time.Millisecond {
-		t.Errorf("it waited %v, GitHub asked for a second", waited)
-	}
-	if len(f.threads) != 1 {
-		t.Errorf("%d issues were opened, want 1", len(f.threads))
-	}
-}
-
-func TestALongSecondaryLimitIsAnError(t *testing.T) {
-	f := newFake(t)
-	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-		w.Header().Set("Retry-After", "3600")
-		answer(w, 403, map[string]any{"message": "You have exceeded a secondary rate limit.", "documentation_url": "https://docs.github.com/rest#secondary-rate-limits"})
-		return true
-	}
-	err := open(t, f, github.Options{Token: "bot-token"}).Comment(t.Context(), bot.AsIssue, 1, "x")
-	if !errors.Is(err, forge.ErrUnavailable) || !strings.Contains(err.Error(), "slow down") {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
 }
 
 func TestLabelsAreMadeOnceAndThoseOfPeopleStay(t *testing.T) {
@@ -244,7 +124,7 @@ func TestLabelsAreMadeOnceAndThoseOfPeopleStay(t *testing.T) {
 		f.labels = append(f.labels, strings.Repeat("l", len(f.labels)+1))
 	}
 	f.labels = append(f.labels, "Drift", "triaged")
-	f.branches["x"] = "c1"
+	f.branch("x")
 	client := open(t, f, github.Options{Token: "bot-token"})
 	c := content
 	c.Labels = []string{"drift", "drift/high"}
@@ -274,6 +154,49 @@ func TestLabelsAreMadeOnceAndThoseOfPeopleStay(t *testing.T) {
 	}
 	if n := f.count("GET /api/v3/repos/alice/shop/labels"); n != 2 {
 		t.Errorf("the labels were listed in %d requests, want the 2 pages once", n)
+	}
+}
+
+func TestAnAppAsksForNoMoreThanItHas(t *testing.T) {
+	f := newFake(t)
+	f.granted = map[string]string{"metadata": "read", "issues": "write", "pull_requests": "write"}
+	app := open(t, f, github.Options{App: &github.App{ID: 5, PrivateKey: appKey(t)}})
+	if _, err := app.OpenIssue(t.Context(), content); err != nil {
+		t.Errorf("with the permissions for publishing alone: %v", err)
+	}
+}
+
+func TestWhatATokenMayNotSeeOfProtectionIsSaid(t *testing.T) {
+	f := newFake(t)
+	f.protection, f.blind = protection(), true
+	got, err := open(t, f, github.Options{Token: "bot-token"}).Protection(t.Context(), "main")
+	want := bot.BranchProtection{Protected: true, AllowsForce: true, AllowsGone: true, Checks: []string{"holdfast"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; protection (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestRulesetsProtectABranch(t *testing.T) {
+	f := newFake(t)
+	f.rules = []any{
+		map[string]any{"type": "deletion"}, map[string]any{"type": "a rule of next year"},
+		map[string]any{"type": "pull_request", "parameters": map[string]any{"required_approving_review_count": 2}},
+		map[string]any{"type": "required_status_checks", "parameters": map[string]any{"required_status_checks": []any{map[string]any{"context": "ci"}}}},
+	}
+	got, err := open(t, f, github.Options{Token: "bot-token"}).Protection(t.Context(), "main")
+	want := bot.BranchProtection{Known: true, Protected: true, AllowsForce: true, Approvals: 2, Checks: []string{"ci"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; protection (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestARoleThatAnOrganizationMadeCountsAsItsBase(t *testing.T) {
+	client := open(t, newFake(t), github.Options{Token: "bot-token"})
+	if role, err := client.Role(t.Context(), "security-lead"); err != nil || role != bot.Writer {
+		t.Errorf("role is %d, %v; want %d", role, err, bot.Writer)
+	}
+	if role, err := client.Role(t.Context(), "holdfast-app[bot]"); err != nil || role != bot.NoRole {
+		t.Errorf("an App's role is %d, %v; want none", role, err)
 	}
 }
 
@@ -310,6 +233,12 @@ func open(t *testing.T, f *fake, o github.Options) *github.Forge {
 // GitHub Enterprise server.
 func tryOpen(t *testing.T, f *fake, o github.Options) (*github.Forge, error) {
 	t.Helper()
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(base.CloseIdleConnections)
+	if o.Transport.Base == nil {
+		o.Transport.Base = checked{t, base}
+	}
+	o.Transport.Repeat = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}
 	if o.Owner == "" {
 		o.Owner = "alice"
 	}
@@ -317,9 +246,6 @@ func tryOpen(t *testing.T, f *fake, o github.Options) (*github.Forge, error) {
 		o.BaseURL = f.server.URL
 	}
 	o.Repo = "shop"
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
-	o.Transport = checked{t, transport}
 	return github.New(context.Background(), o)
 }
 

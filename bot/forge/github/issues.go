@@ -28,7 +28,7 @@ func (f *Forge) Threads(ctx context.Context, kind bot.Kind) ([]bot.Thread, error
 	for page := 1; page != 0; {
 		threads, response, err := list(ctx, page)
 		if err != nil {
-			return nil, f.fail(err, "list the %ss", kind)
+			return nil, f.fail(ctx, err, "list the %ss", kind)
 		}
 		for _, t := range threads {
 			if _, _, marked := bot.ParseMarker(t.Body); marked && strings.EqualFold(t.Author, login) && !seen[t.Number] {
@@ -86,7 +86,7 @@ func (f *Forge) OpenIssue(ctx context.Context, c forge.Content) (bot.Thread, err
 	}
 	issue, _, err := f.client.Issues.Create(ctx, f.owner, f.repo, request)
 	if err != nil {
-		return bot.Thread{}, f.fail(err, "open the issue %q", c.Title)
+		return bot.Thread{}, f.fail(ctx, err, "open the issue %q", c.Title)
 	}
 	return issueThread(issue), nil
 }
@@ -103,7 +103,7 @@ func (f *Forge) UpdateIssue(ctx context.Context, number int, c forge.Content) (b
 	labels := mergeLabels(labelNames(issue.Labels), c.Labels)
 	issue, _, err = f.client.Issues.Edit(ctx, f.owner, f.repo, number, &gh.IssueRequest{Title: &c.Title, Body: &c.Body, Labels: &labels})
 	if err != nil {
-		return bot.Thread{}, f.fail(err, "update issue %d", number)
+		return bot.Thread{}, f.fail(ctx, err, "update issue %d", number)
 	}
 	return issueThread(issue), nil
 }
@@ -123,7 +123,7 @@ func (f *Forge) SetIssueOpen(ctx context.Context, number int, open bool) error {
 	}
 	_, _, err = f.client.Issues.Edit(ctx, f.owner, f.repo, number, &gh.IssueRequest{State: &state, StateReason: &reason})
 	if err != nil {
-		return f.fail(err, "set issue %d %s", number, state)
+		return f.fail(ctx, err, "set issue %d %s", number, state)
 	}
 	return nil
 }
@@ -132,18 +132,10 @@ func (f *Forge) SetIssueOpen(ctx context.Context, number int, open bool) error {
 func (f *Forge) issue(ctx context.Context, number int) (*gh.Issue, error) {
 	issue, _, err := f.client.Issues.Get(ctx, f.owner, f.repo, number)
 	if err != nil {
-		return nil, f.fail(err, "read issue %d", number)
+		return nil, f.fail(ctx, err, "read issue %d", number)
 	}
 	if issue.IsPullRequest() {
 		return nil, fmt.Errorf("github: %s/%s: issue %d: %w: it is a pull request", f.owner, f.repo, number, forge.ErrNotFound)
 	}
 	return issue, nil
-}
-
-// Comment adds a comment. GitHub has one address for the comments of issues and pull requests.
-func (f *Forge) Comment(ctx context.Context, kind bot.Kind, number int, body string) error {
-	if _, _, err := f.client.Issues.CreateComment(ctx, f.owner, f.repo, number, &gh.IssueComment{Body: &body}); err != nil {
-		return f.fail(err, "comment on %s %d", kind, number)
-	}
-	return nil
 }

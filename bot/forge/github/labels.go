@@ -28,7 +28,7 @@ func (f *Forge) makeLabels(ctx context.Context, names []string) error {
 		_, response, err := f.client.Issues.CreateLabel(ctx, f.owner, f.repo, &gh.Label{Name: &name, Color: &color})
 		// 422 also says that somebody else has made it meanwhile; any other fault shows when it is used.
 		if err != nil && (response == nil || response.StatusCode != http.StatusUnprocessableEntity) {
-			return f.fail(err, "make the label %s", name)
+			return f.fail(ctx, err, "make the label %s", name)
 		}
 		f.labels[strings.ToLower(name)] = true
 	}
@@ -41,7 +41,7 @@ func (f *Forge) listLabels(ctx context.Context) (map[string]bool, error) {
 	for page := 1; page != 0; {
 		labels, response, err := f.client.Issues.ListLabels(ctx, f.owner, f.repo, &gh.ListOptions{Page: page, PerPage: perPage})
 		if err != nil {
-			return nil, f.fail(err, "list the labels")
+			return nil, f.fail(ctx, err, "list the labels")
 		}
 		for _, l := range labels {
 			known[strings.ToLower(l.GetName())] = true

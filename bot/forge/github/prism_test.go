@@ -127,6 +127,13 @@ func ask(request *http.Request, body []byte) string {
 	target.Scheme, target.Host = mock.Scheme, mock.Host
 	target.Path = strings.TrimPrefix(target.Path, "/api/v3")
 	target.RawPath = strings.TrimPrefix(target.RawPath, "/api/v3")
+	// GitHub takes the slashes of a ref as they are, the mock wants them escaped.
+	if before, ref, ok := strings.Cut(target.Path, "/git/ref/"); ok {
+		target.RawPath = before + "/git/ref/" + url.PathEscape(ref)
+	}
+	if before, ref, ok := strings.Cut(target.Path, "/git/refs/"); ok {
+		target.RawPath = before + "/git/refs/" + url.PathEscape(ref)
+	}
 	// Of its own: what cancels the request must not cancel the check.
 	copied, err := http.NewRequestWithContext(context.WithoutCancel(request.Context()), request.Method, target.String(), bytes.NewReader(body))
 	if err != nil {
@@ -172,6 +179,24 @@ func TestTheMockRefusesWhatGitHubWould(t *testing.T) {
 		{"pull requests in an unknown state", "GET", "/repos/alice/shop/pulls?state=merged", ""},
 		{"a pull request without a base", "POST", "/repos/alice/shop/pulls", `{"title":"x","head":"y"}`},
 		{"an unknown state of a pull request", "PATCH", "/repos/alice/shop/pulls/1", `{"state":"merged"}`},
+		{"comments since no time", "GET", "/repos/alice/shop/issues/1/comments?since=yesterday", ""},
+		{"an edit of a comment without a body", "PATCH", "/repos/alice/shop/issues/comments/1", `{}`},
+		{"a comment that is no number", "PATCH", "/repos/alice/shop/issues/comments/x", `{"body":"x"}`},
+		{"an unknown reaction", "POST", "/repos/alice/shop/issues/comments/1/reactions", `{"content":"thumbsup"}`},
+		{"files of no number", "GET", "/repos/alice/shop/pulls/x/files", ""},
+		{"reviews of no number", "GET", "/repos/alice/shop/pulls/x/reviews", ""},
+		{"a check run without a name", "POST", "/repos/alice/shop/check-runs", `{"head_sha":"a"}`},
+		{"a check run completed without a conclusion", "POST", "/repos/alice/shop/check-runs", `{"name":"x","head_sha":"a","status":"completed"}`},
+		{"a check run with 51 annotations", "POST", "/repos/alice/shop/check-runs",
+			`{"name":"x","head_sha":"a","output":{"title":"x","summary":"x","annotations":[` + strings.TrimSuffix(strings.Repeat(`{"path":"a","start_line":1,"end_line":1,"annotation_level":"warning","message":"x"},`, 51), ",") + `]}}`},
+		{"an unknown conclusion", "PATCH", "/repos/alice/shop/check-runs/1", `{"status":"completed","conclusion":"fine"}`},
+		{"an unknown filter", "GET", "/repos/alice/shop/commits/a/check-runs?filter=newest", ""},
+		{"an unknown state of a commit", "POST", "/repos/alice/shop/statuses/a", `{"state":"neutral"}`},
+		{"a blob without content", "POST", "/repos/alice/shop/git/blobs", `{"encoding":"base64"}`},
+		{"a commit without a tree", "POST", "/repos/alice/shop/git/commits", `{"message":"x"}`},
+		{"a tree with an unknown mode", "POST", "/repos/alice/shop/git/trees", `{"tree":[{"path":"a","mode":"777","type":"blob","sha":"a"}]}`},
+		{"a ref without a commit", "POST", "/repos/alice/shop/git/refs", `{"ref":"refs/heads/x"}`},
+		{"a moved ref without a commit", "PATCH", "/repos/alice/shop/git/refs/heads%2Fx", `{"force":true}`},
 		{"an unknown permission", "POST", "/app/installations/1/access_tokens", `{"permissions":{"issues":"all"}}`},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, "http://github.invalid"+c.path, nil)

@@ -49,7 +49,7 @@ func (f *Forge) OpenPullRequest(ctx context.Context, branch, base string, c forg
 	}
 	pull, _, err := f.client.PullRequests.Create(ctx, f.owner, f.repo, &gh.NewPullRequest{Title: &c.Title, Head: &branch, Base: &base, Body: &c.Body})
 	if err != nil {
-		return bot.Thread{}, f.fail(err, "open a pull request from %s to %s", branch, base)
+		return bot.Thread{}, f.fail(ctx, err, "open a pull request from %s to %s", branch, base)
 	}
 	return f.withLabels(ctx, pull, c.Labels)
 }
@@ -59,7 +59,7 @@ func (f *Forge) OpenPullRequest(ctx context.Context, branch, base string, c forg
 func (f *Forge) UpdatePullRequest(ctx context.Context, number int, c forge.Content) (bot.Thread, error) {
 	pull, _, err := f.client.PullRequests.Edit(ctx, f.owner, f.repo, number, &gh.PullRequest{Title: &c.Title, Body: &c.Body})
 	if err != nil {
-		return bot.Thread{}, f.fail(err, "update pull request %d", number)
+		return bot.Thread{}, f.fail(ctx, err, "update pull request %d", number)
 	}
 	if err := f.makeLabels(ctx, c.Labels); err != nil {
 		return bot.Thread{}, err
@@ -77,7 +77,7 @@ func (f *Forge) withLabels(ctx context.Context, pull *gh.PullRequest, wanted []s
 	// A pull request is an issue with the same number, and this is the one that has labels.
 	issue, _, err := f.client.Issues.Edit(ctx, f.owner, f.repo, thread.Number, &gh.IssueRequest{Labels: &labels})
 	if err != nil {
-		return thread, f.fail(err, "pull request %d is there; set its labels", thread.Number)
+		return thread, f.fail(ctx, err, "pull request %d is there; set its labels", thread.Number)
 	}
 	thread.Labels = labelNames(issue.Labels)
 	return thread, nil
@@ -87,7 +87,7 @@ func (f *Forge) withLabels(ctx context.Context, pull *gh.PullRequest, wanted []s
 func (f *Forge) SetPullRequestOpen(ctx context.Context, number int, open bool) error {
 	pull, _, err := f.client.PullRequests.Get(ctx, f.owner, f.repo, number)
 	if err != nil {
-		return f.fail(err, "read pull request %d", number)
+		return f.fail(ctx, err, "read pull request %d", number)
 	}
 	state := "closed"
 	if open {
@@ -100,7 +100,7 @@ func (f *Forge) SetPullRequestOpen(ctx context.Context, number int, open bool) e
 		return nil
 	}
 	if _, _, err := f.client.PullRequests.Edit(ctx, f.owner, f.repo, number, &gh.PullRequest{State: &state}); err != nil {
-		return f.fail(err, "set pull request %d %s", number, state)
+		return f.fail(ctx, err, "set pull request %d %s", number, state)
 	}
 	return nil
 }
