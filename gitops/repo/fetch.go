@@ -31,7 +31,7 @@ func (r *Repository) fetch(ctx context.Context, depth int, choose func(*packp.Ad
 		return r.remote.explain(ctx, err)
 	}
 	wants, err := choose(advertised)
-	if err != nil {
+	if err != nil || len(wants) == 0 {
 		return err
 	}
 	request := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
@@ -41,6 +41,12 @@ func (r *Repository) fetch(ctx context.Context, depth int, choose func(*packp.Ad
 			return err
 		}
 		request.Depth = packp.DepthCommits(depth)
+	}
+	if r.namesOnly && advertised.Capabilities.Supports(capability.Filter) {
+		if err := request.Capabilities.Set(capability.Filter); err != nil {
+			return err
+		}
+		request.Filter = packp.FilterBlobNone()
 	}
 	answer, err := session.UploadPack(ctx, request)
 	if err != nil {

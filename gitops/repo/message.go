@@ -2,6 +2,7 @@ package repo
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -22,6 +23,15 @@ func (r *Repository) Committer(rev string) (Person, error) {
 		return Person{}, err
 	}
 	return Person{Name: commit.Committer.Name, Email: commit.Committer.Email}, nil
+}
+
+// When gives the time at which a commit says that it was made.
+func (r *Repository) When(rev string) (time.Time, error) {
+	commit, err := r.object(rev)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return commit.Committer.When.UTC(), nil
 }
 
 func (r *Repository) object(rev string) (*object.Commit, error) {

@@ -29,6 +29,8 @@ const (
 	DefaultMaxFiles = 100_000
 	DefaultTimeout  = 2 * time.Minute
 	DefaultDepth    = 250
+	// AllHistory is the Depth that reads every commit of the branch.
+	AllHistory = -1
 )
 
 // Errors to test with errors.Is; they come wrapped with the repository, branch or file.
@@ -65,8 +67,13 @@ type Options struct {
 	MaxFiles int
 	// Timeout bounds Open, each later fetch, and Push.
 	Timeout time.Duration
-	// Depth is how many commits of a branch are read.
+	// Depth is how many commits of a branch are read; AllHistory reads all.
 	Depth int
+	// OrNone takes a repository that lacks Branch, and one without any commit, as it is: Exists then says no, and
+	// a first commit can be made with Orphan.
+	OrNone bool
+	// NamesOnly leaves the content of files out where the remote can do so: Names and new files work, Tree does not.
+	NamesOnly bool
 }
 
 // Auth are the credentials of a remote; the zero value means none.
@@ -85,6 +92,8 @@ type Repository struct {
 	limits  Limits
 	timeout time.Duration
 	depth   int
+	// namesOnly asks for no content of files.
+	namesOnly bool
 
 	mu    sync.Mutex // guards all below
 	store *memory.Storage
@@ -121,23 +130,32 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 		store:   memory.NewStorage(),
 		blobs:   map[plumbing.Hash][]byte{},
 		made:    map[plumbing.Hash][]plumbing.Hash{},
+		refs:    readRefs(packp.NewAdvRefs()),
+
+		namesOnly: o.NamesOnly,
 	}
 	err = r.fetch(ctx, r.depth, func(advertised *packp.AdvRefs) ([]plumbing.Hash, error) {
 		r.refs = readRefs(advertised)
 		want := r.refs.head
 		if o.Branch != "" {
 			h, ok := r.refs.branches[o.Branch]
+			if !ok && o.OrNone {
+				return nil, nil
+			}
 			if !ok {
 				return nil, fmt.Errorf("branch %s: %w: the repository has %s", o.Branch, ErrNotFound, some(r.refs.branches))
 			}
 			want = h
+		}
+		if want.IsZero() && o.OrNone {
+			return nil, nil
 		}
 		if want.IsZero() {
 			return nil, fmt.Errorf("%w: HEAD names no commit; name a branch, the repository has %s", ErrNotFound, some(r.refs.branches))
 		}
 		return []plumbing.Hash{want}, nil
 	})
-	if err != nil {
+	if err != nil && !(o.OrNone && errors.Is(err, ErrEmpty)) {
 		return nil, fmt.Errorf("open repository %s: %w", remote.name, err)
 	}
 	return r, nil

@@ -34,6 +34,44 @@ func (r *Repository) Tree(rev string) (gitops.Tree, error) {
 	return gitops.NewTree(w.files), nil
 }
 
+// Names lists the paths of all files at a revision, sorted, without a look at what they hold.
+func (r *Repository) Names(rev string) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.resolve(rev)
+	if err != nil {
+		return nil, err
+	}
+	root, err := r.rootTree(h)
+	if err == nil {
+		var names []string
+		if names, err = r.names(nil, root, ""); err == nil {
+			return names, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: revision %s: %w", r.remote.name, rev, err)
+}
+
+func (r *Repository) names(out []string, tree plumbing.Hash, folder string) ([]string, error) {
+	entries, err := r.entries(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if err := checkName(e.Name); err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Join(folder, e.Name), err)
+		}
+		if e.Mode != filemode.Dir {
+			out = append(out, path.Join(folder, e.Name))
+			continue
+		}
+		if out, err = r.names(out, e.Hash, path.Join(folder, e.Name)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // rootTree is the hash of a commit's tree.
 func (r *Repository) rootTree(commit plumbing.Hash) (plumbing.Hash, error) {
 	c, err := object.GetCommit(r.store, commit)

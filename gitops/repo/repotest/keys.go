@@ -73,6 +73,16 @@ func (k Keyring) Run(t testing.TB, args ...string) string {
 	return k.run(t, args...)
 }
 
+// Answer runs gpg with answers to what it asks.
+func (k Keyring) Answer(t testing.TB, answers string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("gpg", append([]string{"--homedir", k.home, "--no-tty", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
+	cmd.Stdin = strings.NewReader(answers)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gpg %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
 // Verify lets `git verify-commit` judge a commit's OpenPGP signature by the keys of this keyring.
 func (k Keyring) Verify(t testing.TB, dir, commit string) (string, error) {
 	t.Helper()

@@ -11,11 +11,16 @@ import (
 )
 
 type pgpSigner struct {
-	entity *openpgp.Entity
-	keyID  uint64
+	entity      *openpgp.Entity
+	keyID       uint64
+	fingerprint []byte
 }
 
 func (s pgpSigner) Format() string { return "openpgp" }
+
+func (s pgpSigner) KeyID() string { return fmt.Sprintf("%X", s.fingerprint) }
+
+func (s pgpSigner) SignIn(_ string, payload []byte) (string, error) { return s.Sign(payload) }
 
 func (s pgpSigner) Sign(payload []byte) (string, error) {
 	var out bytes.Buffer
@@ -67,7 +72,7 @@ func openEntity(entity *openpgp.Entity, passphrase []byte) (Signer, error) {
 			return nil, ErrPassphrase
 		}
 	}
-	return pgpSigner{entity: entity, keyID: id}, nil
+	return pgpSigner{entity: entity, keyID: id, fingerprint: key.PublicKey.Fingerprint}, nil
 }
 
 // signingKey picks a key that may sign now and whose private half is there: the entity's own choice

@@ -1,5 +1,5 @@
-// Package sign makes the signatures that Git commits carry: SSH signatures in the namespace "git", and
-// OpenPGP signatures. `git verify-commit` accepts both.
+// Package sign makes and checks the signatures that Git commits and ledger records carry: SSH signatures, and
+// OpenPGP signatures. `git verify-commit`, `ssh-keygen -Y verify` and gpg accept what it makes.
 package sign
 
 import (
@@ -8,10 +8,19 @@ import (
 	"fmt"
 )
 
-// Signer signs commits with one private key. It is safe for concurrent use.
+// CommitNamespace keeps an SSH signature of a commit from being taken for one of another purpose; git asks for
+// this one (gitformat-signature and ssh-keygen -Y).
+const CommitNamespace = "git"
+
+// Signer signs with one private key. It is safe for concurrent use.
 type Signer interface {
 	// Sign gives the armored detached signature of payload, which is a commit object without its signature.
 	Sign(payload []byte) (armored string, err error)
+	// SignIn is Sign for a payload of another purpose, which namespace names. OpenPGP signatures have no
+	// namespace: such a payload must tell its purpose itself.
+	SignIn(namespace string, payload []byte) (armored string, err error)
+	// KeyID names the key: SHA256:... as ssh-keygen prints it, or the fingerprint of the OpenPGP key in hex.
+	KeyID() string
 	// Format is "ssh" or "openpgp", as git's gpg.format names them.
 	Format() string
 }

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// namespace keeps a commit signature from being taken for one of another purpose; git asks for this one
-// (gitformat-signature and ssh-keygen -Y).
-const namespace = "git"
-
 type sshSigner struct{ key ssh.Signer }
 
 func (s sshSigner) Format() string { return "ssh" }
 
-func (s sshSigner) Sign(payload []byte) (string, error) {
+func (s sshSigner) KeyID() string { return ssh.FingerprintSHA256(s.key.PublicKey()) }
+
+func (s sshSigner) Sign(payload []byte) (string, error) { return s.SignIn(CommitNamespace, payload) }
+
+func (s sshSigner) SignIn(namespace string, payload []byte) (string, error) {
 	signature, err := sshsig.Sign(bytes.NewReader(payload), s.key, sshsig.HashSHA512, namespace)
 	if err != nil {
 		return "", fmt.Errorf("sign with the SSH key: %w", err)
