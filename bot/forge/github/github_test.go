@@ -17,7 +17,6 @@ import (
 
 	"holdfast/bot"
 	"holdfast/bot/forge"
-	"holdfast/bot/forge/forgetest"
 	"holdfast/bot/forge/github"
 )
 
