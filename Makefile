@@ -5,7 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-short test-race fmt generate verify golden fuzz e2e bench demo cover clean
+.PHONY: help build test test-short test-race fmt generate verify golden fuzz e2e bench bench-codify demo cover clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ e2e: lab ## the same drifts under the real Flux, the real Argo CD and Holdfast: 
 
 bench: lab build ## the figures of BENCHMARKS.md, as ratios in one run
 	go run ./deploy/bench
+
+bench-codify: lab ## codify measured by random changes of public repositories, which are cloned beside the project
+	go run ./deploy/bench/codify
 
 demo: build ## the main job on a recorded cluster: findings, pull request, signed branch
 	./deploy/demo/run.sh bin/holdfast
