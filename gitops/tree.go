@@ -1,12 +1,14 @@
 package gitops
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -71,6 +73,29 @@ func (t Tree) Paths(folder string) []string {
 	var out []string
 	for name := range t.files {
 		if folder == "." || name == folder || strings.HasPrefix(name, folder+"/") {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Same says whether two trees are one and the same in memory, which is quick to tell.
+func (t Tree) Same(o Tree) bool {
+	return reflect.ValueOf(t.files).UnsafePointer() == reflect.ValueOf(o.files).UnsafePointer()
+}
+
+// Differing lists the files that differ between two trees, sorted.
+func (t Tree) Differing(o Tree) []string {
+	var out []string
+	for name, f := range t.files {
+		other, there := o.files[name]
+		if !there || f.Mode != other.Mode || !bytes.Equal(f.Data, other.Data) {
+			out = append(out, name)
+		}
+	}
+	for name := range o.files {
+		if _, there := t.files[name]; !there {
 			out = append(out, name)
 		}
 	}

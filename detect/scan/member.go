@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -176,7 +175,7 @@ func (s *sources) settle(m *member, commit string) error {
 		}
 	}
 	open := m.app.Render.Detect
-	m.app = detected(whole, m.app)
+	m.app = render.Detected(whole, m.app)
 	if h := m.app.Render.Helm; open && h != nil && m.app.Engine == gitops.None {
 		m.note(fmt.Sprintf("its folder is a chart: it is rendered with the chart's own values, as release %s in namespace %s; spec.helm of a holdfast/v1 Application says otherwise",
 			h.ReleaseName, h.Namespace))
@@ -207,37 +206,6 @@ func (s *sources) settle(m *member, commit string) error {
 		}
 	}
 	return nil
-}
-
-// detected settles how folders are rendered that leave it to their files: a kustomization is built, a chart is
-// rendered, and anything else is plain. A folder with both is a kustomization, as for Argo CD.
-func detected(tree gitops.Tree, app gitops.Application) gitops.Application {
-	settle := func(folder string, how gitops.Render) gitops.Render {
-		if !how.Detect {
-			return how
-		}
-		how.Detect = false
-		has := func(name string) bool {
-			_, ok := tree.Read(path.Join(folder, name))
-			return ok
-		}
-		switch {
-		case slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, has):
-			how.Kustomize = &gitops.Kustomize{}
-		case has("Chart.yaml"):
-			how.Helm = &gitops.Helm{ReleaseName: app.Name, Namespace: how.Namespace}
-			if app.Engine == gitops.None { // as `helm template` does
-				how.Helm.Namespace = cmp.Or(how.Namespace, app.Namespace, "default")
-			}
-		}
-		return how
-	}
-	app.Render = settle(app.Source.Path, app.Render)
-	app.Parts = slices.Clone(app.Parts)
-	for i, part := range app.Parts {
-		app.Parts[i].Render = settle(part.Path, part.Render)
-	}
-	return app
 }
 
 // revision is what the engine applied, or what the caller asks for. An Application that the caller describes,

@@ -2,6 +2,7 @@ package codify
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"holdfast/gitops"
@@ -49,6 +50,8 @@ const (
 type engineEdit struct {
 	id   gitops.ObjectID
 	path gitops.Path
+	// free says that no member is known to declare the object for the Application: any may show the edit.
+	free bool
 }
 
 // generator guesses candidates of one kind. It gives none where its kind does not apply; what it gives
@@ -57,13 +60,17 @@ type generator interface {
 	candidates(ctx context.Context, s site) []Candidate
 }
 
-// generators are the kinds of candidates for an object.
-func generators(of gitops.Declared) []generator {
-	if templated(of) {
-		return []generator{helmValues{}}
+// generators are the kinds of candidates for a goal.
+func (s site) generators() []generator {
+	switch {
+	case s.create:
+		return []generator{newObject{}}
+	case templated(s.declared):
+		return []generator{helmValues{}, postRenderers{}, commonMetadata{}}
 	}
 	return []generator{
-		rawManifest{}, existingPatch{}, images{}, replicas{}, newPatch{}, substitution{}, replacement{}, removedField{}, removedObject{},
+		rawManifest{}, existingPatch{}, generated{}, images{}, replicas{}, givenMetadata{}, newPatch{}, newOperations{}, laterPatch{},
+		substitution{}, replacement{}, oldVariable{}, removedField{}, removedObject{}, removedGenerator{}, commonMetadata{}, argoImages{},
 	}
 }
 
@@ -75,7 +82,11 @@ type site struct {
 	declared gitops.Declared
 	live     gitops.Object
 	change   gitops.FieldChange
-	remove   bool
+	// remove and create say that the whole object is to go, or to come; a created one is the change's After.
+	remove, create bool
+	// shared says that another Application wishes the same.
+	shared bool
+	scope  gitops.Scope
 	// objects are all that the Application renders now.
 	objects []gitops.Declared
 	// layers are the kustomizations below the Application's path, the outermost first.
@@ -94,6 +105,11 @@ type site struct {
 	render RenderFunc
 	met    func(gitops.Declared) bool
 	finds  *finds
+	// work and member are where the goal is one of many. chain counts the objects of other members through which the
+	// change is made.
+	work   *work
+	member int
+	chain  int
 }
 
 // allLayers are the kustomizations and the Flux Kustomization around them.
@@ -115,6 +131,22 @@ func (s site) owners() map[string]int {
 		out[s.flux.file] = lastResort
 	}
 	return out
+}
+
+// byScope orders two candidates where policy wants values in the base: what the Application alone reads comes last.
+func (s site) byScope(a, b Candidate) int {
+	if s.scope != gitops.ScopeBase {
+		return 0
+	}
+	own := func(c Candidate) int {
+		for _, file := range c.files() {
+			if len(s.layers) > 0 && path.Dir(file) == s.layers[0].dir || s.flux != nil && file == s.flux.file {
+				return 1
+			}
+		}
+		return 0
+	}
+	return own(a) - own(b)
 }
 
 // edit gives the edit that makes file read as after; ok is false where it reads so already.

@@ -33,20 +33,20 @@ func (helmValues) candidates(ctx context.Context, s site) []Candidate {
 		s.refuse(f.what, errors.New(f.why))
 	}
 	var out []Candidate
-	for i, e := range f.edits {
-		for _, c := range r.write(s, e) {
+	for i, edits := range f.edits {
+		for _, c := range r.writeAll(ctx, s, edits) {
 			c.rank += i * maxPlaces
 			out = append(out, c)
 		}
 	}
 	if len(out) == 0 && len(f.edits) > 0 {
-		s.refuse("the chart's value "+f.edits[0].at.String()+" moves it", errors.New("no place in the repository that may be written outranks the one that sets it"))
+		s.refuse("the chart's value "+f.edits[0][0].at.String()+" moves it", errors.New("no place in the repository that may be written outranks the one that sets it"))
 	}
 	return out
 }
 
 // maxPlaces is more than one value has places to be written to.
-const maxPlaces = 100
+const maxPlaces = 100 * maxWays
 
 // chartRelease is one chart of an Application with its values.
 type chartRelease struct {
@@ -132,6 +132,19 @@ func overlay(all map[string]any, at gitops.Path, next gitops.Value) map[string]a
 	}
 	out, _ := with(nil, root, leaf).(map[string]any)
 	return out
+}
+
+// overlays gives the values that, over all others, make several edits.
+func overlays(all map[string]any, edits []valueEdit) map[string]any {
+	now, out := any(all), any(nil)
+	for _, e := range edits {
+		root, _ := listRoot(e.at)
+		leaf := overlay(now.(map[string]any), e.at, e.to(gitops.Lookup(now, e.at)))
+		out = with(out, root, gitops.Lookup(leaf, root).V)
+		now = with(now, root, gitops.Lookup(leaf, root).V)
+	}
+	m, _ := out.(map[string]any)
+	return m
 }
 
 // listRoot cuts a path in front of its first step into a list.

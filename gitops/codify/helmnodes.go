@@ -89,6 +89,7 @@ func (p *prober) nodes() []node {
 			out = append(out, node{at: ref})
 		}
 	}
+	out = append(out, p.unset(out)...)
 	if p.remove {
 		out = slices.DeleteFunc(out, func(n node) bool { _, gate := n.value.V.(bool); return n.value.Set && !gate })
 	}
@@ -101,6 +102,38 @@ func (p *prober) nodes() []node {
 
 // maxCollected bounds the values of a chart that are looked at.
 const maxCollected = 20000
+
+// maxUnset bounds the values that nothing sets and that a template may take from a mapping.
+const maxUnset = 40
+
+// unset lists fields that the template asks of something, in the mappings that it may be: those whose names have to do
+// with the goal's field.
+func (p *prober) unset(known []node) []node {
+	words := wordsOf(p.change.Path)
+	var fields []gitops.Path
+	for _, f := range p.release.chart.Fields(p.declared.Origin.File) {
+		last := plainWord(f[len(f)-1].Field)
+		if slices.ContainsFunc(words, func(w string) bool {
+			return w == last || len(w) > 3 && len(last) > 3 && (strings.Contains(w, last) || strings.Contains(last, w))
+		}) {
+			fields = append(fields, f)
+		}
+	}
+	var out []node
+	for _, n := range known {
+		if _, isMap := n.value.V.(map[string]any); !isMap {
+			continue
+		}
+		for _, f := range fields {
+			at := slices.Concat(n.at, f)
+			if len(out) == maxUnset || gitops.Lookup(p.release.all, at).Set || slices.ContainsFunc(known, func(o node) bool { return o.at.Equal(at) }) {
+				continue
+			}
+			out = append(out, node{at: at})
+		}
+	}
+	return out
+}
 
 // score says how likely a value is the one that makes the goal's field.
 func (p *prober) score(n node) int {

@@ -14,8 +14,8 @@ import (
 // place is one source of a chart's values that may be written to.
 type place struct {
 	kind placeKind
-	// name is what people call it.
-	name string
+	// name is the file, or the object, that people know it by; label the part of it.
+	name, label string
 	// rank orders places: a later one outranks an earlier one.
 	rank int
 	file string
@@ -27,10 +27,15 @@ type place struct {
 	// parameter is what a parameter sets, for one that is there; text that it is forced to be a text.
 	parameter gitops.Path
 	text      bool
-	// general says that the place is meant for more than this Application, though nobody else is known to read it.
-	general bool
+	// general says that the place is meant for more than this Application, though nobody else is known to read it;
+	// others that others are known to.
+	general, others bool
 	// engine is the engine's own object, for places in it.
 	engine *gitops.ObjectID
+	// via is the object that holds the values, where another member declares it; made is the object that is made of
+	// file. allow is the field of either that moves with the values.
+	via, made *provided
+	allow     gitops.Path
 }
 
 type placeKind int
@@ -40,6 +45,8 @@ const (
 	inlineValues           // a mapping of the engine's object
 	textValues             // YAML in a text of the engine's object
 	oneParameter           // an Argo CD parameter
+	oneText                // a text that is one value: a key of a ConfigMap with a target path
+	wholeFile              // a file that is one value
 	ownValues              // the chart's own values.yaml
 )
 
@@ -72,6 +79,12 @@ func (r *chartRelease) places(s site) []place {
 			if path.Clean(v.File) == path.Join(r.path, "values.yaml") {
 				p.general = true
 			}
+		case v.From != nil:
+			p, ok = s.configPlace(r, i)
+		case v.Parameter != nil && len(v.At) == 0:
+			p, ok = s.overridePlace(r, *v.Parameter)
+		case v.Parameter != nil && v.Parameter.File != "":
+			p, ok = s.parameterFile(*v.Parameter)
 		case len(v.At) > 0 && engine != nil:
 			p, ok = object.within(v), true
 		}
@@ -90,6 +103,7 @@ func (r *chartRelease) places(s site) []place {
 		}
 	}
 	for i, p := range files {
+		p.others = s.others(p.file)
 		p.general = p.general || slices.ContainsFunc(files[i+1:], func(later *place) bool { return widerThan(p.file, later.file) })
 	}
 	return out
@@ -130,28 +144,6 @@ func widerThan(a, b string) bool {
 	return stem(a) != stem(b) && strings.HasPrefix(stem(b), stem(a))
 }
 
-// engineObject is the Application's own object in the repository, as a place without a position; engine is nil
-// where it is not there.
-func (s site) engineObject() (p place, engine *gitops.ObjectID) {
-	data, ok := s.tree.Read(s.app.Render.File)
-	if !ok || s.app.Render.File == "" {
-		return place{}, nil
-	}
-	docs, err := splice.Documents(data)
-	if err != nil || s.app.Render.Document >= len(docs) {
-		return place{}, nil
-	}
-	object, _ := docs[s.app.Render.Document].(map[string]any)
-	id := gitops.NewObject(object).ID
-	if id.Name != s.app.Name || id.Kind != s.app.Kind || object["spec"] == nil {
-		return place{}, nil
-	}
-	id.Namespace = s.app.Namespace
-	return place{
-		name: s.app.Render.File, file: linked(s.tree, s.app.Render.File), data: data, doc: s.app.Render.Document, content: object, engine: &id,
-	}, &id
-}
-
 // within is the place of a source of values in the engine's object.
 func (p place) within(v gitops.Values) place {
 	object := p.content
@@ -159,14 +151,11 @@ func (p place) within(v gitops.Values) place {
 	switch {
 	case v.Parameter != nil:
 		p.kind, p.parameter, p.text = oneParameter, parameterPath(v.Parameter.Name), v.Parameter.String
-		p.name = "the parameter " + v.Parameter.Name + " in " + p.name
-		if v.Parameter.File != "" {
-			p.kind, p.parameter = oneParameter, nil // a file's whole text is not edited
-		}
+		p.label = "the parameter " + v.Parameter.Name
 	case v.Text != "":
-		p.kind, p.name = textValues, v.At.String()+" in "+p.name
+		p.kind, p.label = textValues, v.At.String()
 	default:
-		p.kind, p.name = inlineValues, v.At.String()+" in "+p.name
+		p.kind, p.label = inlineValues, v.At.String()
 	}
 	return p
 }
@@ -197,7 +186,7 @@ func (r *chartRelease) newInline(object place) []place {
 	default:
 		return nil
 	}
-	p.name = p.at.String() + " in " + p.name
+	p.label = p.at.String()
 	return []place{p}
 }
 

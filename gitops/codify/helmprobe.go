@@ -26,7 +26,7 @@ func newFinds() *finds { return &finds{known: map[string]*find{}, probes: map[st
 
 // find is what is known about one goal: edits that work, best first, or why there is none.
 type find struct {
-	edits     []valueEdit
+	edits     [][]valueEdit
 	what, why string
 }
 
@@ -78,12 +78,14 @@ type prober struct {
 	// moves names a value that moves the field, though to nothing that is wished; secret an object that a value
 	// feeds which would have done.
 	moves, secret string
+	// movers are the values that show in the field's text, gates those that make it another one without showing.
+	movers, gates []valueEdit
 	out           []found
 }
 
-// found is an edit that works, and how much else it moves.
+// found are edits that work together, and how much else they move.
 type found struct {
-	valueEdit
+	edits  []valueEdit
 	beside int
 }
 
@@ -110,10 +112,13 @@ func (p *prober) search(ctx context.Context) *find {
 			break
 		}
 	}
+	if len(p.out) == 0 {
+		p.jointly(ctx)
+	}
 	slices.SortStableFunc(p.out, func(a, b found) int { return a.beside - b.beside })
 	out := &find{}
 	for _, f := range p.out {
-		out.edits = append(out.edits, f.valueEdit)
+		out.edits = append(out.edits, f.edits)
 	}
 	switch {
 	case len(out.edits) > 0:
@@ -138,6 +143,7 @@ func (p *prober) try(ctx context.Context, n node) {
 		for _, e := range p.invert(n, m, with.moved[p.declared.ID]) {
 			p.confirm(ctx, e)
 		}
+		p.remember(n, m, with.moved[p.declared.ID])
 		if len(p.out) > before {
 			return
 		}
@@ -168,26 +174,27 @@ func (p *prober) movesField(with *probe, kind markerKind) bool {
 
 // confirm renders with an edit, and keeps it when the goal is met. What goes away is taken from the Application's
 // values, and when that does not do, from the chart's too.
-func (p *prober) confirm(ctx context.Context, e valueEdit) {
-	next := e.next(p.release.all)
-	values := overlay(p.release.all, e.at, next)
+func (p *prober) confirm(ctx context.Context, edits ...valueEdit) {
+	values := overlays(p.release.all, edits)
 	key, _ := json.Marshal(values)
-	if p.tried[string(key)] || reflect.DeepEqual(next, gitops.Lookup(p.release.all, e.at)) {
+	if p.tried[string(key)] || !slices.ContainsFunc(edits, func(e valueEdit) bool {
+		return !reflect.DeepEqual(e.next(p.release.all), gitops.Lookup(p.release.all, e.at))
+	}) {
 		return
 	}
 	p.tried[string(key)] = true
 	given := p.release.values.Merged
-	if !next.Set && gitops.Lookup(given, e.at).Set {
+	if e := edits[0]; len(edits) == 1 && !e.next(p.release.all).Set && gitops.Lookup(given, e.at).Set {
 		rest, _ := without(given, e.at).(map[string]any)
-		if p.keep(e, p.probe(ctx, rest, true)) {
+		if p.keep(edits, p.probe(ctx, rest, true)) {
 			return
 		}
 	}
-	p.keep(e, p.probe(ctx, values, false))
+	p.keep(edits, p.probe(ctx, values, false))
 }
 
 // keep notes an edit when what it renders meets the goal.
-func (p *prober) keep(e valueEdit, with *probe) bool {
+func (p *prober) keep(edits []valueEdit, with *probe) bool {
 	content, moved := with.moved[p.declared.ID]
 	if with.err != nil || !moved || (content == nil) != p.remove {
 		return false
@@ -207,14 +214,14 @@ func (p *prober) keep(e valueEdit, with *probe) bool {
 		}
 		beside++
 		if id.Group == "" && id.Kind == "Secret" && content != nil {
-			p.secret = fmt.Sprintf("%s feeds %s too, and what goes into a Secret is never written to Git", e.at, id)
+			p.secret = fmt.Sprintf("%s feeds %s too, and what goes into a Secret is never written to Git", edits[0].at, id)
 			return false
 		}
 	}
 	if with.fresh {
 		beside++
 	}
-	p.out = append(p.out, found{e, beside})
+	p.out = append(p.out, found{edits, beside})
 	return true
 }
 

@@ -2,7 +2,10 @@ package codify
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,7 +18,7 @@ import (
 
 // write gives the candidates that bring a change of values about: at the place of highest rank that sets the value
 // now, else in the narrowest place that outranks it. The chart's own values come last.
-func (r *chartRelease) write(s site, e valueEdit) []Candidate {
+func (r *chartRelease) write(ctx context.Context, s site, e valueEdit) []Candidate {
 	next := e.next(r.all)
 	winner, beaten := r.winner(e.at)
 	places := r.places(s)
@@ -26,14 +29,14 @@ func (r *chartRelease) write(s site, e valueEdit) []Candidate {
 		}
 		what, added := p.words(e.at, next, p.rank == winner, places), addsEntry
 		switch {
-		case p.kind == oneParameter && !p.parameter.Equal(e.at):
+		case p.single() && !p.parameter.Equal(e.at):
 			continue
 		case p.rank == winner && p.kind == ownValues:
 			added = lastResort
 		case p.kind == ownValues:
 			continue // what the chart says is not added to for one Application
-		case p.rank == winner && p.general:
-			added = addsSection
+		case p.rank == winner && p.general && !p.others:
+			added = addsSection // else what others read tells whether it is right for all of them
 		case p.rank == winner:
 			added = changesValue
 		case p.general:
@@ -41,17 +44,49 @@ func (r *chartRelease) write(s site, e valueEdit) []Candidate {
 		case p.kind != valuesFile:
 			added = addsSection
 		}
-		for _, c := range r.writeTo(s, p, e.at, next, p.rank == winner, beaten, what, added) {
-			c.rank = len(places) - i // the narrowest first
+		for n, c := range r.writeTo(ctx, s, p, e.at, next, p.rank == winner, beaten, what, added) {
+			c.rank = (len(places)-i)*maxWays + min(n, maxWays-1) // the narrowest first
 			c.choice = c.What
-			if p.engine != nil {
-				c.engine = []engineEdit{{*p.engine, engineField(p.at)}}
-			}
 			out = append(out, c)
 		}
 	}
 	return out
 }
+
+// writeAll gives the candidates that bring several changes of values about, one on top of the other.
+func (r *chartRelease) writeAll(ctx context.Context, s site, edits []valueEdit) []Candidate {
+	first := r.write(ctx, s, edits[0])
+	if len(edits) == 1 {
+		return first
+	}
+	var out []Candidate
+	for _, c := range first {
+		on := s
+		on.tree = s.tree.With(c.Edits)
+		rest := r.writeAll(ctx, on, edits[1:])
+		if len(rest) == 0 {
+			continue
+		}
+		best := slices.MinFunc(rest, func(a, b Candidate) int {
+			beside := func(c Candidate, files []string) int {
+				if slices.Equal(c.files(), files) {
+					return 0
+				}
+				return 1
+			}
+			return cmp.Or(beside(a, c.files())-beside(b, c.files()), a.Added-b.Added, a.rank-b.rank)
+		})
+		c.Edits, c.engine = joined(c.Edits, best.Edits), slices.Concat(c.engine, best.engine)
+		c.Added = max(c.Added, best.Added)
+		c.What += "; " + best.What
+		c.choice = c.What
+		out = append(out, c)
+	}
+	return out
+}
+
+// maxWays is how many ways there are to change one object.
+const maxWays = 20
 
 // winner is the rank of the source that sets a value now, or something around it; beaten says that others set it
 // too. It is below all ranks where nothing sets it.
@@ -73,7 +108,7 @@ func (r *chartRelease) winner(at gitops.Path) (rank int, beaten bool) {
 }
 
 // words say what an edit does and why there.
-func (p place) words(at gitops.Path, next gitops.Value, wins bool, places []place) string {
+func (p place) words(at gitops.Path, next gitops.Value, wins bool, places []place) wording {
 	verb := "set"
 	switch {
 	case !next.Set:
@@ -106,17 +141,18 @@ func (p place) words(at gitops.Path, next gitops.Value, wins bool, places []plac
 	case !wins:
 		why = ", which outranks the chart's own values"
 	}
-	return fmt.Sprintf("%s the chart's value %s in %s%s", verb, at, p.name, why)
+	return wording{head: verb + " the chart's value " + at.String(), label: p.label, tail: why}
 }
 
 // writeTo gives the candidates of one place.
-func (r *chartRelease) writeTo(s site, p place, at gitops.Path, next gitops.Value, wins, beaten bool, what string, added int) []Candidate {
-	if p.kind == oneParameter {
-		return p.writeParameter(s, next, what, added)
+func (r *chartRelease) writeTo(ctx context.Context, s site, p place, at gitops.Path, next gitops.Value, wins, beaten bool, what wording, added int) []Candidate {
+	if p.single() {
+		return p.writeOne(ctx, s, next, what, added)
 	}
 	value := next.V
 	root, rest := listRoot(at)
-	if len(rest) > 0 && !gitops.Lookup(p.content, root).Set { // a list is replaced whole
+	values := p.values()
+	if len(rest) > 0 && !gitops.Lookup(values, root).Set { // a list is replaced whole
 		list := gitops.Lookup(r.all, root).V
 		at = root
 		if next.Set {
@@ -126,36 +162,86 @@ func (r *chartRelease) writeTo(s site, p place, at gitops.Path, next gitops.Valu
 		}
 	}
 	if next.Set {
-		after, err := p.splice(at, value, splice.Set)
-		return s.one(what, p.file, after, err, added)
+		return p.splice(ctx, s, at, gitops.Present(value), what, added)
 	}
 	var out []Candidate
-	if wins && gitops.Lookup(p.content, at).Set {
-		after, err := p.splice(at, nil, func(data []byte, doc int, at gitops.Path, _ any) ([]byte, error) { return splice.Remove(data, doc, at) })
-		out = append(out, s.one(what, p.file, after, err, added)...)
+	if wins && gitops.Lookup(values, at).Set {
+		out = p.splice(ctx, s, at, gitops.Value{}, what, added)
 	}
 	if len(rest) == 0 && (beaten || !wins) && p.kind != ownValues {
-		after, err := p.splice(at, nil, splice.Set)
-		out = append(out, s.one(what+", by null", p.file, after, err, max(added, addsEntry))...)
+		what.tail += ", by null"
+		out = append(out, p.splice(ctx, s, at, gitops.Present(nil), what, max(added, addsEntry))...)
 	}
 	return out
 }
 
-// splice edits the values of a place. Those in a text are YAML of their own.
-func (p place) splice(at gitops.Path, value any, edit func([]byte, int, gitops.Path, any) ([]byte, error)) ([]byte, error) {
-	if p.kind != textValues {
-		whole := append(p.at[:len(p.at):len(p.at)], at...)
-		if p.kind == valuesFile && p.content == nil && value != nil {
-			return p.begin(at, value)
-		}
-		return edit(p.data, p.doc, whole, value)
+// splice gives the candidates in which a value of a place reads as asked, or is not there. Values in a text are YAML
+// of their own.
+func (p place) splice(ctx context.Context, s site, at gitops.Path, value gitops.Value, what wording, added int) []Candidate {
+	switch {
+	case p.kind == valuesFile && p.content == nil && value.Set && value.V != nil:
+		after, err := p.begin(at, value.V)
+		return p.mark(s.one(what.in(p.name), p.file, after, err, added))
+	case p.kind != textValues:
+		return p.change(ctx, s, what, gitops.FieldChange{Path: slices.Concat(p.at, at), After: value}, added)
 	}
 	text, _ := p.content.(string)
-	inner, err := edit([]byte(text), 0, at, value)
-	if err != nil {
-		return nil, err
+	if p.via != nil && p.via.element == nil {
+		if now, ok := s.textIn(*p.via, p.at); ok {
+			text = now
+		}
 	}
-	return splice.Set(p.data, p.doc, p.at, string(inner))
+	inner, err := changedText([]byte(text), 0, gitops.FieldChange{Path: at, After: value})
+	if err != nil {
+		s.refuse(what.in(p.name), err)
+		return nil
+	}
+	return p.change(ctx, s, what, gitops.FieldChange{Path: p.at, After: gitops.Present(string(inner))}, added)
+}
+
+// change makes a change of what holds the place: an object, or a file.
+func (p place) change(ctx context.Context, s site, what wording, change gitops.FieldChange, added int) []Candidate {
+	if p.engine != nil || p.via != nil {
+		return s.changed(ctx, p, what, change, p.field(), added)
+	}
+	after, err := changedText(p.data, p.doc, change)
+	return p.mark(s.one(what.in(p.name), p.file, after, err, added))
+}
+
+// values are what the place sets.
+func (p place) values() any {
+	text, ok := p.content.(string)
+	if p.kind != textValues || !ok {
+		return p.content
+	}
+	docs, err := splice.Documents([]byte(text))
+	if err != nil || len(docs) != 1 {
+		return nil
+	}
+	return docs[0]
+}
+
+// single says whether the place is one value rather than a mapping of them.
+func (p place) single() bool {
+	return p.kind == oneParameter || p.kind == oneText || p.kind == wholeFile
+}
+
+// mark says which object of a member moves with a file that it is made of.
+func (p place) mark(candidates []Candidate) []Candidate {
+	for i := range candidates {
+		if p.made != nil {
+			candidates[i].engine = append(candidates[i].engine, engineEdit{id: p.made.id, path: p.allow})
+		}
+	}
+	return candidates
+}
+
+// field is the field of the object that may move with the place.
+func (p place) field() gitops.Path {
+	if p.allow != nil {
+		return p.allow
+	}
+	return engineField(p.at)
 }
 
 // begin writes the first value of a file that has none yet, below its comments.
@@ -180,23 +266,45 @@ func (p place) begin(at gitops.Path, value any) ([]byte, error) {
 	return out, nil
 }
 
-// writeParameter gives the parameter another value, or takes it away. A text that Helm would read as a number or a
-// boolean is forced to stay one.
-func (p place) writeParameter(s site, next gitops.Value, what string, added int) []Candidate {
-	if !next.Set {
-		after, err := splice.Remove(p.data, p.doc, p.at)
-		return s.one(what, p.file, after, err, added)
-	}
+// writeOne gives a place that is one value another one, or takes it away.
+func (p place) writeOne(ctx context.Context, s site, next gitops.Value, what wording, added int) []Candidate {
 	text, scalar := shown(next.V)
-	if !scalar {
+	_, isText := next.V.(string)
+	switch {
+	case !next.Set && p.kind == oneParameter:
+		return p.change(ctx, s, what, gitops.FieldChange{Path: p.at}, added)
+	case !next.Set || !scalar:
+		return nil
+	case p.kind == wholeFile:
+		return s.one(what.in(p.name), p.file, []byte(text), nil, added)
+	case p.kind == oneText:
+		return p.change(ctx, s, what, gitops.FieldChange{Path: p.at, After: gitops.Present(p.quoted(text, isText))}, added)
+	}
+	entry, _ := p.content.(map[string]any)
+	entry = maps.Clone(entry)
+	if entry == nil {
 		return nil
 	}
-	after, err := splice.Set(p.data, p.doc, p.at.Child(gitops.Field("value")), text)
-	_, isText := next.V.(string)
-	if err == nil && isText && !p.text && readAsOther(text) {
-		after, err = splice.Set(after, p.doc, p.at.Child(gitops.Field("forceString")), true)
+	entry["value"] = text
+	if isText && !p.text && readAsOther(text) {
+		entry["forceString"] = true
 	}
-	return s.one(what, p.file, after, err, added)
+	return p.change(ctx, s, what, gitops.FieldChange{Path: p.at, After: gitops.Present(entry)}, added)
+}
+
+// quoted writes the value of a target path: in the quotes that it has, or in some where it would be read as no text
+// (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
+func (p place) quoted(text string, isText bool) string {
+	old, _ := p.content.(string)
+	for _, quote := range []string{"'", `"`} {
+		if len(old) > 1 && strings.HasPrefix(old, quote) && strings.HasSuffix(old, quote) {
+			return quote + text + quote
+		}
+	}
+	if isText && !p.text && readAsOther(text) {
+		return `"` + text + `"`
+	}
+	return text
 }
 
 // readAsOther says whether Helm's --set takes a text for something else

@@ -13,37 +13,55 @@ import (
 type images struct{}
 
 func (images) candidates(_ context.Context, s site) []Candidate {
-	change := s.change.Path
-	if s.remove || len(change) == 0 || change[len(change)-1].Field != "image" {
+	have, want, ok := s.imageChange()
+	if !ok {
 		return nil
 	}
-	after, ok := s.change.After.V.(string)
-	before, was := s.declaredValue().V.(string)
-	if !ok || !was {
-		return nil
-	}
-	have, want := parseImage(before), parseImage(after)
 	var out []Candidate
 	for _, l := range s.allLayers() {
-		found := false
-		for at, v := range l.list("images") {
-			entry, _ := v.(map[string]any)
-			name, _ := entry["name"].(string)
-			shown := name
-			if newName, ok := entry["newName"].(string); ok && newName != "" {
-				shown = newName
-			}
-			if shown != have.name && name != have.name {
-				continue
-			}
-			found = true
-			out = append(out, s.editImage(l, gitops.Path{gitops.Field("images"), gitops.Index(at)}, entry, want)...)
+		if l.engine != nil && l.engine.Kind == "Application" {
+			continue // its images are texts: argoImages
 		}
+		edits, found := s.editImages(l)
+		out = append(out, edits...)
 		if weight, owns := s.owners()[l.file]; owns && !found {
 			out = append(out, s.addImage(l, have, want, weight)...)
 		}
 	}
 	return out
+}
+
+// imageChange gives the image that is declared and the one that is wished, where the change is of one.
+func (s site) imageChange() (have, want image, ok bool) {
+	change := s.change.Path
+	if s.remove || len(change) == 0 || change[len(change)-1].Field != "image" {
+		return image{}, image{}, false
+	}
+	after, ok := s.change.After.V.(string)
+	before, was := s.declaredValue().V.(string)
+	return parseImage(before), parseImage(after), ok && was
+}
+
+// editImages edits the images entries of a layer that are for the image; found says whether there are some.
+func (s site) editImages(l layer) (out []Candidate, found bool) {
+	have, want, ok := s.imageChange()
+	if !ok {
+		return nil, false
+	}
+	for at, v := range l.list("images") {
+		entry, _ := v.(map[string]any)
+		name, _ := entry["name"].(string)
+		shown := name
+		if newName, ok := entry["newName"].(string); ok && newName != "" {
+			shown = newName
+		}
+		if shown != have.name && name != have.name {
+			continue
+		}
+		found = true
+		out = append(out, s.editImage(l, gitops.Path{gitops.Field("images"), gitops.Index(at)}, entry, want)...)
+	}
+	return out, found
 }
 
 // image is the parts of an image reference.

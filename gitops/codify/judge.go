@@ -23,7 +23,9 @@ type verdict struct {
 	// reach counts the fields that move without having been wished; wide names them.
 	reach int
 	// readers are how many members read a changed file without having a goal that it closes.
-	readers  int
+	readers int
+	// others are how many other members read a changed file at all.
+	others   int
 	wide     []string
 	unproven map[int]string
 	// stopped says that members were left out, since enough moves were known to refuse the candidate.
@@ -58,6 +60,9 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 	readers := w.readers(g.member, files)
 	for n, i := range readers {
 		m, before := w.members[i], w.now.renders[i]
+		if !w.deploys(m, g.wish.App) && len(c.engine) == 0 {
+			v.others++
+		}
 		if before.err != nil {
 			v.unproven[i] = before.err.Error()
 			continue
@@ -94,7 +99,7 @@ func (w *work) untouchable(c Candidate) (reason string, no bool) {
 			return reason, true
 		}
 		if encrypted(e.Before) {
-			return e.Path + " is encrypted with SOPS, and is never edited", true
+			return e.Path + " is encrypted with SOPS, and is never edited: change it with sops, and commit that", true
 		}
 	}
 	return "", false
@@ -130,7 +135,9 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 	v.reach = len(moves)
 	if !slices.Contains(v.closed, g) {
 		v.refused = "the render does not take the live value from there"
-		if after, ok := v.after.renders[g.member].find(g.wish.Declared.ID); ok && !g.remove {
+		if g.create {
+			v.refused = w.unlike(g, v.after.renders[g.member])
+		} else if after, ok := v.after.renders[g.member].find(g.wish.Declared.ID); ok && !g.remove {
 			if now := splice.Lookup(after.Content, g.change.Path); now.Set && !g.wish.Declared.IsSecret() {
 				v.refused = "the render would then read " + short(now.V)
 			}
@@ -158,7 +165,7 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 		}
 		return v
 	}
-	if len(v.unproven) == 0 {
+	if v = scoped(g, v); v.refused != "" || len(v.unproven) == 0 {
 		return v
 	}
 	var who []string
@@ -166,22 +173,10 @@ func (w *work) settle(g *goal, c Candidate, v verdict, moves []move, files []str
 		who = append(who, w.members[i].described())
 	}
 	slices.Sort(who)
-	if !w.request.AllowIncomplete || w.shared(g, v, files) {
+	if !g.wish.AllowIncomplete || w.shared(g, v, files) {
 		v.refused = "it may be read by what could not be rendered: " + named(who)
 	}
 	return v
-}
-
-// unwished names the moves that refuse a candidate, and those that AllowWide lets pass.
-func (w *work) unwished(moves []move) (unwished, wide []string) {
-	for _, m := range moves {
-		if w.request.AllowWide && w.alike(m) {
-			wide = append(wide, m.String())
-			continue
-		}
-		unwished = append(unwished, m.String())
-	}
-	return unwished, wide
 }
 
 // shared says whether a changed file is a base that something with another path reads too, or lies
@@ -216,12 +211,17 @@ func (w *work) decoded(tree gitops.Tree, files []string) func(*member, gitops.Ap
 		if app.Render.File == "" || w.request.Decode == nil || !slices.Contains(files, app.Render.File) {
 			return app
 		}
+		if m.inputs != nil && m.inputs.object != nil {
+			return app // its render takes the object as the member declares it
+		}
 		if !done {
 			apps, done = w.request.Decode(tree), true
 		}
 		for _, a := range apps {
 			if (a.Namespace == app.Namespace || a.Namespace == "") && a.Name == app.Name && a.Render.File == app.Render.File && a.Render.Document == app.Render.Document {
-				return redecoded(app, a)
+				if now, err := laid(tree, redecoded(app, a)); err == nil {
+					return now
+				}
 			}
 		}
 		return app
@@ -254,6 +254,12 @@ type move struct {
 	old, now map[string]any
 }
 
+// What a move says of a whole object.
+const (
+	isGone = "(is gone)"
+	isNew  = "(is new)"
+)
+
 func (m move) String() string {
 	at := m.id.String()
 	if len(m.path) > 0 {
@@ -280,7 +286,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 		if !there {
 			i := slices.IndexFunc(goals, func(g *goal) bool { return g.remove })
 			if i < 0 {
-				moves = append(moves, move{member: m, id: old.ID, what: "(is gone)"})
+				moves = append(moves, move{member: m, id: old.ID, what: isGone})
 				continue
 			}
 			if w.members[goals[i].member] == m {
@@ -290,7 +296,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 		}
 		expected := any(old.Content)
 		for _, g := range byPlace(goals, now) {
-			if g.remove || !w.met(g, now) {
+			if g.remove || g.create || !w.met(g, now) {
 				continue
 			}
 			if !w.met(g, old) && w.members[g.member] == m {
@@ -299,7 +305,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 			expected = transplant(expected, now.Content, g.change.Path)
 		}
 		for _, e := range engine {
-			if e.id == old.ID {
+			if e.id == old.ID && w.covers(index, e) {
 				expected = transplant(expected, now.Content, e.path)
 			}
 		}
@@ -308,8 +314,15 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 		}
 	}
 	for _, d := range after.result.Objects {
-		if !seen[d.ID] {
-			moves = append(moves, move{member: m, id: d.ID, what: "(is new)"})
+		if seen[d.ID] {
+			continue
+		}
+		goals := w.goalsOf(m, d.ID)
+		i := slices.IndexFunc(goals, func(g *goal) bool { return g.create && w.met(g, d) })
+		if i < 0 {
+			moves = append(moves, move{member: m, id: d.ID, what: isNew, now: d.Content})
+		} else if w.members[goals[i].member] == m {
+			closed = append(closed, goals[i])
 		}
 	}
 	return closed, moves
@@ -333,6 +346,10 @@ func (w *work) goalsOf(m *member, id gitops.ObjectID) []*goal {
 
 // met says whether an object reads as a goal wants.
 func (w *work) met(g *goal, d gitops.Declared) bool {
+	if g.create {
+		_, _, unlike := w.differs(g, d.Object)
+		return !unlike
+	}
 	now := splice.Lookup(d.Content, g.change.Path)
 	if !g.change.After.Set {
 		return !now.Set
@@ -345,27 +362,6 @@ func (w *work) met(g *goal, d gitops.Declared) bool {
 	}
 	clean := func(v any) any { return w.meaning.clean(d.Object, g.change.Path, splice.Normal(v), g.wish.Live) }
 	return w.meaning.same(d.Object, g.change.Path, clean(now.V), clean(g.change.After.V))
-}
-
-// alike says whether a move is a goal's change in another Application: the same field of an object of the
-// same kind and name takes the same value.
-func (w *work) alike(m move) bool {
-	return slices.ContainsFunc(w.goals, func(g *goal) bool {
-		if !g.concerns(m) {
-			return false
-		}
-		if g.remove {
-			return true
-		}
-		if !m.path.HasPrefix(g.change.Path) && !g.change.Path.HasPrefix(m.path) {
-			return false
-		}
-		want := g.change.After
-		if m.path.HasPrefix(g.change.Path) && want.Set {
-			want = splice.Lookup(want.V, m.path[len(g.change.Path):])
-		}
-		return want.Set == m.after.Set && reflect.DeepEqual(splice.Normal(want.V), splice.Normal(m.after.V))
-	})
 }
 
 // short prints a value for a message.

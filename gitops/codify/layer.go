@@ -17,7 +17,8 @@ type layer struct {
 	// doc and prefix are where content stands in file.
 	doc    int
 	prefix gitops.Path
-	// engine is the engine's own object that content is of; nil for a kustomization file.
+	// engine is the engine's own object that content is of: a Flux Kustomization's spec, or the kustomize options of an
+	// Argo CD Application; nil for a kustomization file.
 	engine *gitops.ObjectID
 }
 
@@ -26,6 +27,9 @@ func fluxLayer(tree gitops.Tree, app gitops.Application) (layer, bool) {
 	data, ok := tree.Read(app.Render.File)
 	if app.Render.File == "" || !ok || app.Render.Kustomize == nil {
 		return layer{}, false
+	}
+	if app.Engine == gitops.ArgoCD {
+		return argoLayer(data, app)
 	}
 	docs, err := splice.Documents(data)
 	if err != nil || app.Render.Document >= len(docs) {
@@ -48,14 +52,14 @@ func fluxLayer(tree gitops.Tree, app gitops.Application) (layer, bool) {
 func (s site) set(l layer, what string, at gitops.Path, value any, added int) []Candidate {
 	whole := append(slices.Clip(l.prefix), at...)
 	after, err := splice.Set(l.data, l.doc, whole, value)
-	return l.own(at, s.one(what, l.file, after, err, added))
+	return s.own(l, at, s.one(what, l.file, after, err, added))
 }
 
 // own marks candidates that edit the engine's own object, whose render moves there.
-func (l layer) own(at gitops.Path, candidates []Candidate) []Candidate {
+func (s site) own(l layer, at gitops.Path, candidates []Candidate) []Candidate {
 	for i := range candidates {
 		if l.engine != nil {
-			candidates[i].engine = []engineEdit{{*l.engine, append(slices.Clip(l.prefix), at[0])}}
+			candidates[i].engine = []engineEdit{s.engineEdit(*l.engine, append(slices.Clip(l.prefix), at[0]))}
 		}
 	}
 	return candidates
@@ -98,7 +102,8 @@ func layerAt(tree gitops.Tree, dir string) (layer, bool) {
 			continue
 		}
 		docs, err := splice.Documents(data)
-		if err != nil || len(docs) != 1 {
+		more := func(d any) bool { return d != nil }
+		if err != nil || len(docs) == 0 || slices.ContainsFunc(docs[1:], more) {
 			return layer{}, false
 		}
 		content, ok := docs[0].(map[string]any)

@@ -15,6 +15,11 @@ import (
 // refers to and no Application names.
 type member struct {
 	app gitops.Application
+	// inputs are what it takes from others; nil without.
+	inputs *inputs
+	// shadow says that the Application is only how a document of the tree reads of which the Applications of clusters,
+	// members too, are made. It is not rendered.
+	shadow bool
 	// root marks a kustomization that no Application names.
 	root bool
 	// reaches are the files that a static look says it may read; used where it cannot be rendered.
@@ -76,6 +81,7 @@ func membersOf(r Request) []*member {
 		if !sameRepo(app.Source.Repo, repo) {
 			return
 		}
+		app = detected(r.Tree, app)
 		for i, m := range out {
 			if m.app.ID() == app.ID() && path.Clean(m.app.Source.Path) == path.Clean(app.Source.Path) && sameFile(m.app, app) {
 				if out[i].app.Render.File == "" {
@@ -195,16 +201,17 @@ func kustomizations(tree gitops.Tree) []string {
 // render renders a member from a tree. An Application whose own object stands in a changed file is decoded
 // anew first.
 func (w *work) render(ctx context.Context, tree gitops.Tree, m *member, app gitops.Application) rendered {
-	result, err := w.request.Render(ctx, tree, app)
-	if err == nil && result == nil {
-		result = &render.Result{}
-	}
-	return rendered{app: app, result: result, err: err}
+	return w.renderVia(ctx, tree, m, app, nil)
 }
 
 // may says whether the files are read, or may be read, by a member that could be rendered (the renderer
 // knows) or could not (a static look and the folder decide).
 func (w *work) may(m *member, r rendered, files []string) bool {
+	return !m.shadow && (w.touches(m, r, files) || w.feeds(m, files))
+}
+
+// touches is may without what the member takes from others.
+func (w *work) touches(m *member, r rendered, files []string) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		if r.result != nil && r.result.Touches(file) || m.app.Render.File == file && file != "" {
 			return true

@@ -26,13 +26,14 @@ type work struct {
 	// engine are the fields of engines' objects that accepted edits changed.
 	engine []engineEdit
 	finds  *finds
+	memo   memo
 }
 
-// goal is one wished change, or an object wished away.
+// goal is one wished change, or an object wished away or into Git.
 type goal struct {
-	wish   *Wish
-	change gitops.FieldChange
-	remove bool
+	wish           *Wish
+	change         gitops.FieldChange
+	remove, create bool
 	// member is the index of the wish's Application.
 	member  int
 	settled bool
@@ -56,6 +57,9 @@ func newWork(request Request) *work {
 		if wish.RemoveObject {
 			goals = append(goals, &goal{wish: wish, remove: true, member: at})
 		}
+		if wish.CreateObject {
+			goals = append(goals, &goal{wish: wish, create: true, change: w.wanted(wish), member: at})
+		}
 		for _, g := range goals {
 			g.outcome = Outcome{FindingID: wish.FindingID, Path: g.change.Path}
 		}
@@ -73,7 +77,7 @@ func (w *work) begin(ctx context.Context) error {
 		}
 	}
 	w.now = state{tree: w.request.Tree, renders: slices.Clone(w.start.renders)}
-	return nil
+	return w.link(ctx)
 }
 
 // place finds an edit for one goal and takes it over, or says in the goal's outcome why there is none.
@@ -96,7 +100,7 @@ func (w *work) place(ctx context.Context, g *goal) error {
 		return err
 	}
 	if best == nil {
-		g.outcome.Reason, g.outcome.NearestMiss = noCandidate(misses, refusals)
+		g.outcome.Reason, g.outcome.NearestMiss = s.nowhere(ctx, misses, refusals)
 		return nil
 	}
 	earlier := w.checkpoint()
@@ -111,14 +115,14 @@ func (w *work) place(ctx context.Context, g *goal) error {
 // guesses are the candidates of all generators, the best one first, each once.
 func guesses(ctx context.Context, s site) []Candidate {
 	var out []Candidate
-	for _, kind := range generators(s.declared) {
+	for _, kind := range s.generators() {
 		out = append(out, kind.candidates(ctx, s)...)
 	}
 	for i := range out {
 		out[i].lines = changedLines(out[i].Edits)
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Added, b.Added), cmp.Compare(a.rank, b.rank), cmp.Compare(a.lines, b.lines))
+		return cmp.Or(s.byScope(a, b), cmp.Compare(a.Added, b.Added), cmp.Compare(a.rank, b.rank), cmp.Compare(a.lines, b.lines))
 	})
 	seen, named := map[string]bool{}, map[string]int{}
 	out = slices.DeleteFunc(out, func(c Candidate) bool {
@@ -140,6 +144,9 @@ func (w *work) site(g *goal) (site, string) {
 	id := g.wish.Declared.ID
 	if reason, no := w.request.forbiddenChange(id, g.change.Path); no {
 		return site{}, reason
+	}
+	if g.create {
+		return w.newSite(g)
 	}
 	if g.member < 0 {
 		return site{}, "its Application is not part of the repository at hand"
@@ -164,9 +171,11 @@ func (w *work) site(g *goal) (site, string) {
 		change.After.V = w.meaning.clean(declared.Object, change.Path, splice.Normal(change.After.V), g.wish.Live)
 	}
 	s := site{
-		tree: w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
+		scope: g.wish.Scope,
+		tree:  w.now.tree, app: r.app, declared: declared, live: g.wish.Live, change: change, remove: g.remove,
 		objects: r.result.Objects, layers: layersIf(w.now.tree, r.app), custom: w.request.Schemas != nil && (!known || t.Custom), meaning: w.meaning,
 		render: w.request.Render, met: func(d gitops.Declared) bool { return w.met(g, d) }, finds: w.finds,
+		work: w, member: g.member,
 	}
 	if l, ok := fluxLayer(w.now.tree, r.app); ok {
 		s.flux = &l
@@ -186,7 +195,7 @@ func unreadable(r *render.Result, g *goal) string {
 	case g.remove:
 		return ""
 	case overlaps(r.Secret[id]):
-		return "its value comes from a Secret, which is never written to Git"
+		return "its value comes from a Secret, which is never written to Git: change it where that Secret comes from"
 	case overlaps(r.Unsure[id]):
 		return "its value depends on a variable that could not be read"
 	}
