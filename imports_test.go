@@ -29,9 +29,12 @@ var layers = [][]string{
 	{"detect/scan"},
 	{"templates"},
 	{"bot"},
-	{"bot/forge"},
-	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/folder"},
-	{"bot/propose", "bot/publish"},
+	{"bot/forge", "bot/ledger", "bot/command", "bot/identity"},
+	{"bot/forge/transport"},
+	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
+	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export"},
+	{"bot/ledger/trail"},
+	{"bot/serve"},
 	{"cmd/holdfast/config"},
 	{"cmd/holdfast"},
 }
@@ -40,14 +43,14 @@ var layers = [][]string{
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/propose", "templates",
+	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/command", "bot/identity", "bot/propose", "templates",
 }
 
 // vendorOnly names modules that one folder alone may import.
 var vendorOnly = map[string]string{
 	"github.com/google/go-github":             "bot/forge/github",
 	"github.com/bradleyfalzon/ghinstallation": "bot/forge/github",
-	"github.com/gofri/go-github-ratelimit":    "bot/forge/github",
+	"github.com/xanzy/go-gitlab":              "bot/forge/gitlab",
 	"github.com/go-git/go-git":                "gitops/repo",
 	"sigs.k8s.io/kustomize/api":               "gitops/render",
 	"helm.sh/helm/v4":                         "gitops/chart",
@@ -57,6 +60,11 @@ var vendorOnly = map[string]string{
 	"sigs.k8s.io/structured-merge-diff":       "gitops/typed",
 	"github.com/google/cel-go":                "detect/policy",
 	"github.com/itchyny/gojq":                 "gitops/jqpath",
+	"github.com/secure-systems-lab":           "bot/ledger",
+	"github.com/riverqueue/river":             "bot/store",
+	"github.com/jackc/pgx":                    "bot/store",
+	"modernc.org/sqlite":                      "bot/store",
+	"github.com/prometheus/client_golang":     "bot/serve",
 }
 
 func TestImportsGoDownTheLayers(t *testing.T) {
