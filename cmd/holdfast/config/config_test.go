@@ -99,7 +99,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"an app's number as a text":             {github + "    app: {id: '1', installationID: 2, privateKeyFile: a}", `id: want a whole number, not a text`},
 		"a folder without a path":               {repository + "  forge: {type: folder}", `a folder forge needs path`},
 		"a folder with a token":                 {repository + "  forge: {type: folder, path: x, tokenEnv: A}", `a folder forge has path alone`},
-		"another forge":                         {repository + "  forge: {type: cvs}", `type: "cvs" is not allowed; want github or folder`},
+		"another forge":                         {repository + "  forge: {type: cvs}", `type: "cvs" is not allowed; want github, gitlab, gitea or folder`},
+		"gitlab without a token":                {repository + "  forge: {type: gitlab, baseURL: 'https://git.example.com'}", `gitlab needs a token`},
+		"gitlab with an app":                    {repository + "  forge: {type: gitlab, baseURL: 'https://git.example.com', tokenEnv: A, app: {id: 1, installationID: 2, privateKeyFile: a}}", `has no apps`},
+		"a gitlab that would be guessed":        {repository + "  forge: {type: gitlab, tokenEnv: A}", `gitlab needs baseURL`},
+		"a gitea that would be guessed":         {repository + "  forge: {type: gitea, tokenEnv: A}", `gitea needs baseURL`},
+		"a kind of token for github":            {github + "    tokenEnv: A\n    tokenKind: oauth", `tokenKind belongs to gitlab`},
+		"groups in groups on github":            {github + "    tokenEnv: A\n    owner: a/b\n    name: c", `only gitlab has groups in groups`},
 		"signing without a key":                 {"signing: {name: a, email: a@x.test}", `holdfast.yaml:3: signing: needs keyFile or keyEnv`},
 		"signing without an address":            {"signing: {keyFile: k, name: a, email: nobody}", `name and email are those of the commits' author`},
 		"a floor with a typo":                   {"floor: {least: {critcal: issue}}", `unknown key "critcal" in least; allowed are low, medium, high, critical`},
@@ -175,4 +181,26 @@ func FuzzDecode(f *testing.F) {
 			c.Bindings()
 		}
 	})
+}
+
+func TestTheProjectOfAGitLabIsToldFromTheURL(t *testing.T) {
+	for _, c := range []struct{ url, baseURL, owner, name string }{
+		{"https://gitlab.com/platform/clusters/shop.git", "", "platform/clusters", "shop"},
+		{"git@gitlab.com:platform/shop.git", "", "platform", "shop"},
+		{"ssh://git@git.example.com:2222/platform/clusters/shop.git", "https://git.example.com/gitlab", "platform/clusters", "shop"},
+		{"https://git.example.com/gitlab/platform/clusters/shop", "https://git.example.com/gitlab/", "platform/clusters", "shop"},
+	} {
+		text := "repositories:\n- url: " + c.url + "\n  clusters: ['*']\n  namespaces: ['*']\n  forge: {type: gitlab, tokenEnv: A"
+		if c.baseURL != "" {
+			text += ", baseURL: " + c.baseURL
+		}
+		got, err := Decode("holdfast.yaml", []byte(head+text+"}\n"))
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		if f := got.Repositories[0].Forge; f.Owner != c.owner || f.Name != c.name {
+			t.Errorf("%s is %q and %q, want %q and %q", c.url, f.Owner, f.Name, c.owner, c.name)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -39,46 +38,6 @@ func (a Auth) Load() (repo.Auth, error) {
 	}
 	out.KnownHosts, err = secret("auth.knownHosts", a.KnownHostsFile, "")
 	return out, err
-}
-
-// Forge is where pull requests and issues are opened.
-type Forge struct {
-	// Type is github, or folder: a directory of Markdown files.
-	Type string `json:"type" jsonschema:"enum=github,enum=folder"`
-	// BaseURL is that of a GitHub Enterprise server, as https://github.example.com.
-	BaseURL string `json:"baseURL,omitempty"`
-	// Owner and Name are the repository's. Default: the last two parts of the repository's URL.
-	Owner string `json:"owner,omitempty"`
-	Name  string `json:"name,omitempty"`
-	// TokenFile is a file with a token. Either a token or an app is needed with github.
-	TokenFile string `json:"tokenFile,omitempty"`
-	// TokenEnv is an environment variable that holds it.
-	TokenEnv string `json:"tokenEnv,omitempty"`
-	// App is a GitHub App.
-	App *App `json:"app,omitempty"`
-	// Path is the directory of a folder forge.
-	Path string `json:"path,omitempty"`
-}
-
-// App is a GitHub App installation.
-type App struct {
-	ID             int64 `json:"id"`
-	InstallationID int64 `json:"installationID"`
-	// PrivateKeyFile is a file with the App's private key (PEM).
-	PrivateKeyFile string `json:"privateKeyFile,omitempty"`
-	// PrivateKeyEnv is an environment variable that holds it.
-	PrivateKeyEnv string `json:"privateKeyEnv,omitempty"`
-}
-
-// Token reads the token; empty where none is configured.
-func (f Forge) Token() (string, error) {
-	token, err := secret("forge.token", f.TokenFile, f.TokenEnv)
-	return strings.TrimSpace(string(token)), err
-}
-
-// PrivateKey reads the App's key.
-func (a App) PrivateKey() ([]byte, error) {
-	return secret("forge.app.privateKey", a.PrivateKeyFile, a.PrivateKeyEnv)
 }
 
 // Signing is the key that signs commits, and the name that they carry.
@@ -165,56 +124,6 @@ func (k *checker) auth(r *Repository) {
 	if a.Username != "" && !key && a.PasswordFile == "" && a.PasswordEnv == "" {
 		k.fail(r.line, "repositories: auth: username without passwordFile or passwordEnv")
 	}
-}
-
-func (k *checker) forge(r *Repository) {
-	f := r.Forge
-	if f.Type == "folder" {
-		if f.Path == "" {
-			k.fail(r.line, "repositories: forge: a folder forge needs path, the directory that it writes to")
-		}
-		if f.BaseURL != "" || f.Owner != "" || f.Name != "" || f.TokenFile != "" || f.TokenEnv != "" || f.App != nil {
-			k.fail(r.line, "repositories: forge: a folder forge has path alone; baseURL, owner, name, token and app belong to github")
-		}
-		return
-	}
-	if f.Path != "" {
-		k.fail(r.line, "repositories: forge: path belongs to a folder forge; the type is github")
-	}
-	if f.BaseURL != "" {
-		if u, err := url.Parse(f.BaseURL); err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http") || u.User != nil {
-			k.fail(r.line, "repositories: forge: baseURL: want a URL such as https://github.example.com, without a user")
-		}
-	}
-	k.oneOf(r.line, "repositories: forge", "tokenFile", f.TokenFile, "tokenEnv", f.TokenEnv)
-	k.variable(r.line, "repositories: forge: tokenEnv", f.TokenEnv)
-	token := f.TokenFile != "" || f.TokenEnv != ""
-	if token == (f.App != nil) {
-		k.fail(r.line, "repositories: forge: github needs either a token (tokenFile or tokenEnv) or an app")
-	}
-	if f.App != nil {
-		k.oneOf(r.line, "repositories: forge: app", "privateKeyFile", f.App.PrivateKeyFile, "privateKeyEnv", f.App.PrivateKeyEnv)
-		k.variable(r.line, "repositories: forge: app: privateKeyEnv", f.App.PrivateKeyEnv)
-		if f.App.PrivateKeyFile == "" && f.App.PrivateKeyEnv == "" {
-			k.fail(r.line, "repositories: forge: app: needs privateKeyFile or privateKeyEnv")
-		}
-		if f.App.ID <= 0 || f.App.InstallationID <= 0 {
-			k.fail(r.line, "repositories: forge: app: id and installationID are the positive numbers that GitHub shows")
-		}
-	}
-	f.Owner, f.Name = ownerAndName(*f, r.URL)
-	if f.Owner == "" || f.Name == "" {
-		k.fail(r.line, "repositories: forge: owner and name cannot be told from the url; write them")
-	}
-}
-
-// ownerAndName fills in what is not written from the last two parts of the URL.
-func ownerAndName(f Forge, repository string) (owner, name string) {
-	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(repository, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
-	if f.Owner != "" || f.Name != "" || len(parts) < 3 {
-		return f.Owner, f.Name
-	}
-	return parts[len(parts)-2], parts[len(parts)-1]
 }
 
 func (k *checker) signing(s *Signing) {
