@@ -28,6 +28,7 @@ type Binary struct {
 	Package string   // import path of its main package, or "." for the module's own
 	LDFlags []string // linker flags beside -s -w
 	Data    []Data   // YAML files of its modules that it cannot run without
+	Folders *Folders // folders of a module that it cannot run without; nil for none
 }
 
 // Data is a set of YAML files inside a Go module that are kept beside the binary as one file of many documents, so
@@ -35,6 +36,12 @@ type Binary struct {
 type Data struct {
 	Module string // module path
 	Glob   string // slash-separated pattern below the module's root
+}
+
+// Folders are folders at the root of a Go module that are kept beside the binary, in one folder.
+type Folders struct {
+	Module string // module path
+	Names  []string
 }
 
 // Kubebox is etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in one file.
@@ -90,9 +97,15 @@ func Helm() Binary {
 		LDFlags: []string{"-X", module + "/internal/version.version=v3.16.3"}}
 }
 
+// Gitea is a forge, with its texts and pages.
+func Gitea() Binary {
+	return Binary{Name: "gitea", Module: "gitea", Package: ".", LDFlags: []string{"-X", "main.version=1.26.0"},
+		Folders: &Folders{Module: "code.gitea.io/gitea", Names: []string{"options", "public", "templates"}}}
+}
+
 // All lists every program in the order in which they are built: what most tests need comes first.
 func All() []Binary {
-	return []Binary{Kubebox(), SourceController(), KustomizeController(), Kwok(), Argobox(), Helm()}
+	return []Binary{Kubebox(), SourceController(), KustomizeController(), Kwok(), Argobox(), Helm(), Gitea()}
 }
 
 // ErrNotFound says that a program is not built yet.
@@ -141,11 +154,18 @@ func (s Store) Find(b Binary) (string, error) {
 // DataFile returns where the data of the program at path lies.
 func DataFile(path string) string { return path + ".yaml" }
 
+// Folder returns where the folders of the program at path lie.
+func Folder(path string) string { return path + ".d" }
+
 func (s Store) files(b Binary, path string) []string {
-	if len(b.Data) == 0 {
-		return []string{path}
+	files := []string{path}
+	if len(b.Data) > 0 {
+		files = append(files, DataFile(path))
 	}
-	return []string{path, DataFile(path)}
+	if b.Folders != nil {
+		files = append(files, Folder(path))
+	}
+	return files
 }
 
 // path names the built file after everything that decides its content: requirements, replacements, the module's own
@@ -160,6 +180,9 @@ func (s Store) path(b Binary) (string, error) {
 	slices.Sort(sources)
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %q %v\n", b.Package, b.LDFlags, b.Data)
+	if b.Folders != nil {
+		fmt.Fprintf(sum, "%v\n", *b.Folders)
+	}
 	for _, file := range sources {
 		content, err := os.ReadFile(file)
 		if err != nil {

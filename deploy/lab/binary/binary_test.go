@@ -19,7 +19,8 @@ func checkout(t *testing.T) (root string, tool Binary) {
 	write(t, root, "deploy/lab/kubebox/crd/b.yaml", "kind: B\n")
 	write(t, root, "deploy/lab/kubebox/crd/a.yaml", "---\nkind: A")
 	return root, Binary{Name: "tool", Module: "kubebox", Package: ".", LDFlags: []string{"-X", "main.version=1.2"},
-		Data: []Data{{Module: "example.test/tool", Glob: "crd/*.yaml"}}}
+		Data:    []Data{{Module: "example.test/tool", Glob: "crd/*.yaml"}},
+		Folders: &Folders{Module: "example.test/tool", Names: []string{"crd"}}}
 }
 
 func write(t *testing.T, root, name, content string) {
@@ -57,6 +58,9 @@ func TestBuildsOnceForEachContent(t *testing.T) {
 	}
 	if data, err := os.ReadFile(DataFile(path)); err != nil || string(data) != "---\n---\nkind: A\n---\nkind: B\n" {
 		t.Errorf("its data: %q, %v", data, err)
+	}
+	if copied, err := os.ReadFile(filepath.Join(Folder(path), "crd", "b.yaml")); err != nil || string(copied) != "kind: B\n" {
+		t.Errorf("its folder: %q, %v", copied, err)
 	}
 
 	write(t, root, "deploy/lab/kubebox/go.sum", "\n")

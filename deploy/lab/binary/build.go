@@ -35,6 +35,9 @@ func (s Store) Build(ctx context.Context, b Binary) (built bool, err error) {
 	if err := s.copyData(ctx, b, path); err != nil {
 		return false, fmt.Errorf("lab program %s: %w", b.Name, err)
 	}
+	if err := s.copyFolders(ctx, b, path); err != nil {
+		return false, fmt.Errorf("lab program %s: %w", b.Name, err)
+	}
 	return true, nil
 }
 
@@ -56,11 +59,11 @@ func (s Store) copyData(ctx context.Context, b Binary, path string) error {
 	}
 	var contents [][]byte
 	for _, data := range b.Data {
-		dir, err := s.goTool(ctx, b, "list", "-m", "-f", "{{.Dir}}", data.Module)
+		dir, err := s.sourceDir(ctx, b, data.Module)
 		if err != nil {
 			return err
 		}
-		pattern := filepath.Join(strings.TrimSpace(dir), filepath.FromSlash(data.Glob))
+		pattern := filepath.Join(dir, filepath.FromSlash(data.Glob))
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
@@ -78,6 +81,36 @@ func (s Store) copyData(ctx context.Context, b Binary, path string) error {
 		}
 	}
 	return os.WriteFile(DataFile(path), join(contents), 0o644)
+}
+
+// copyFolders makes the folder that holds them appear under its final name only when it is whole.
+func (s Store) copyFolders(ctx context.Context, b Binary, path string) error {
+	if b.Folders == nil {
+		return nil
+	}
+	dir, err := s.sourceDir(ctx, b, b.Folders.Module)
+	if err != nil {
+		return err
+	}
+	half := Folder(path) + ".half"
+	defer os.RemoveAll(half)
+	for _, old := range []string{half, Folder(path)} {
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.Folders.Names {
+		if err := os.CopyFS(filepath.Join(half, name), os.DirFS(filepath.Join(dir, name))); err != nil {
+			return fmt.Errorf("copy the folder %s of %s: %w", name, b.Folders.Module, err)
+		}
+	}
+	return os.Rename(half, Folder(path))
+}
+
+// sourceDir is where the module cache has a module.
+func (s Store) sourceDir(ctx context.Context, b Binary, module string) (string, error) {
+	dir, err := s.goTool(ctx, b, "list", "-m", "-f", "{{.Dir}}", module)
+	return strings.TrimSpace(dir), err
 }
 
 func (s Store) goTool(ctx context.Context, b Binary, args ...string) (string, error) {

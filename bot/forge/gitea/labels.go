@@ -1,0 +1,89 @@
+package gitea
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast/bot"
+)
+
+// labelIDs gives the numbers of the wanted labels and of those among present that people added. Labels that the
+// repository does not have are made. Names are told apart by case.
+func (f *Forge) labelIDs(ctx context.Context, present []label, wanted []string) ([]int64, error) {
+	ids := []int64{} // an empty list clears, none leaves as is
+	for _, l := range present {
+		if !ownLabel(l.Name) && !slices.Contains(wanted, l.Name) {
+			ids = append(ids, l.ID)
+		}
+	}
+	if len(wanted) == 0 {
+		return ids, nil
+	}
+	known := map[string]int64{}
+	err := pages(ctx, f, f.at("labels"), nil, func(l label) bool {
+		known[l.Name] = l.ID
+		return true
+	})
+	if err != nil {
+		return nil, f.fail(err, "list the labels")
+	}
+	for _, name := range wanted {
+		id, found := known[name]
+		if !found {
+			var made label
+			if err := f.write(ctx, http.MethodPost, f.at("labels"), map[string]any{"name": name, "color": "#" + colorOf(name)}, &made); err != nil {
+				return nil, f.fail(err, "make the label %s", name)
+			}
+			id, known[name] = made.ID, made.ID
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// withLabels gives a thread the labels that it lacks and takes those of Holdfast that are no longer wanted.
+func (f *Forge) withLabels(ctx context.Context, t bot.Thread, present []label, wanted []string) (bot.Thread, error) {
+	own := slices.DeleteFunc(slices.Clone(t.Labels), func(name string) bool { return !ownLabel(name) && !slices.Contains(wanted, name) })
+	if slices.Equal(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(wanted))) {
+		return t, nil
+	}
+	ids, err := f.labelIDs(ctx, present, wanted)
+	if err != nil {
+		return t, err
+	}
+	var labels []label
+	if err := f.write(ctx, http.MethodPut, f.at("issues", strconv.Itoa(t.Number), "labels"), map[string]any{"labels": ids}, &labels); err != nil {
+		return t, f.fail(err, "%s %d is there; set its labels", t.Kind, t.Number)
+	}
+	t.Labels = labelNames(labels)
+	return t, nil
+}
+
+// ownLabel says whether Holdfast gives and takes a label.
+func ownLabel(name string) bool { return name == "drift" || strings.HasPrefix(name, "drift/") }
+
+func labelNames(labels []label) []string {
+	var out []string
+	for _, l := range labels {
+		out = append(out, l.Name)
+	}
+	return out
+}
+
+// colorOf gives the colour in hex that a new label gets: the risks from red to grey, the rest in one violet.
+func colorOf(name string) string {
+	switch strings.TrimPrefix(name, "drift/") {
+	case "critical":
+		return "b60205"
+	case "high":
+		return "d93f0b"
+	case "medium":
+		return "fbca04"
+	case "low":
+		return "c5def5"
+	}
+	return "6f42c1"
+}
