@@ -57,6 +57,19 @@ const (
 	Merged State = "merged"
 )
 
+// Standing is how a branch that was proposed stands to the base branch as it is now.
+type Standing string
+
+// The standings. The empty one is not known.
+const (
+	// Fits: what the branch changes still reads there as it did.
+	Fits Standing = "fits"
+	// Settled: all of it reads there already as the branch has it.
+	Settled Standing = "settled"
+	// Overtaken: a part of it reads otherwise, or is gone.
+	Overtaken Standing = "overtaken"
+)
+
 // Thread is a pull request or issue as it stands on the forge.
 type Thread struct {
 	Kind   Kind

@@ -12,8 +12,8 @@ import (
 // Record is what a thread remembers from run to run, in a hidden comment before its marker: the forge is
 // the truth, and nothing of it has to be kept elsewhere. A part that is not known is left out.
 type Record struct {
-	// Files is a hash of a pull request's files before and after.
-	Files string
+	// Files is a hash of a pull request's files before and after; Base is the commit that they rest on.
+	Files, Base string
 	// FirstSeen is when the drift was first seen, to the second.
 	FirstSeen time.Time
 	// CloseAfterHeal says that policy closes the thread once the engine undid its drift.
@@ -31,6 +31,9 @@ func (r Record) String() string {
 	out := "<!-- holdfast record"
 	if r.Files != "" {
 		out += " files=" + r.Files
+	}
+	if r.Base != "" {
+		out += " base=" + r.Base
 	}
 	if !r.FirstSeen.IsZero() {
 		out += " seen=" + strconv.FormatInt(r.FirstSeen.Unix(), 10)
@@ -60,6 +63,8 @@ func ParseRecord(body string) Record {
 		switch key {
 		case "files":
 			r.Files = value
+		case "base":
+			r.Base = value
 		case "seen":
 			if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
 				r.FirstSeen = time.Unix(seconds, 0).UTC()

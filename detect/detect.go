@@ -155,11 +155,20 @@ type Field struct {
 	Rule        string         `json:"rule,omitempty"`
 	Masked      bool           `json:"masked,omitempty"`
 	// AfterHeal says what becomes of a proposal once the engine undid the drift: keep or close.
-	// Offer is another answer that the issue offers. AllowWide and AllowIncomplete loosen the proof of a codify.
-	AfterHeal       string      `json:"afterHeal,omitempty"`
-	Offer           Disposition `json:"offer,omitempty"`
-	AllowWide       bool        `json:"-"`
-	AllowIncomplete bool        `json:"-"`
+	// Offer is another answer that the issue offers.
+	AfterHeal string      `json:"afterHeal,omitempty"`
+	Offer     Disposition `json:"offer,omitempty"`
+	Grant
+	// Leaves says, and why, that a codify takes the field out of Git instead of writing the live value: something
+	// else sets it. Empty for none.
+	Leaves string `json:"leaves,omitempty"`
+}
+
+// Grant is what policy grants to a codify: how far it may reach, and how much of its proof may be loose.
+type Grant struct {
+	Scope           gitops.Scope `json:"-"`
+	AllowWide       bool         `json:"-"`
+	AllowIncomplete bool         `json:"-"`
 }
 
 // Control is a reference to a control of a standard that bears on a finding.
@@ -216,14 +225,16 @@ type Finding struct {
 	// Fingerprint changes when, and only when, the content of the drift does.
 	Fingerprint string  `json:"fingerprint"`
 	Fields      []Field `json:"fields,omitempty"`
-	// AfterHeal, AllowWide and AllowIncomplete are the decision's, as Field has them.
-	AfterHeal       string      `json:"afterHeal,omitempty"`
-	Offer           Disposition `json:"offer,omitempty"`
-	AllowWide       bool        `json:"-"`
-	AllowIncomplete bool        `json:"-"`
+	// AfterHeal, Offer and Grant are the decision's, as Field has them.
+	AfterHeal string      `json:"afterHeal,omitempty"`
+	Offer     Disposition `json:"offer,omitempty"`
+	Grant
 	// Declared and Live are the two sides that were compared; nil where the object does not exist.
 	Declared *gitops.Declared `json:"-"`
 	Live     *gitops.Object   `json:"-"`
+	// Unauthored are, of an object that exists live only, the fields that neither people nor tools wrote, but
+	// controllers, admission or the engine.
+	Unauthored []gitops.Path `json:"-"`
 }
 
 // Decision is policy's answer for one field or object.
@@ -239,8 +250,7 @@ type Decision struct {
 	Until time.Time
 	// AfterHeal is "keep" or "close": what becomes of a proposal once the engine undid the drift.
 	AfterHeal string
-	// Wide allows a codify to move other Applications that share the file.
-	Wide bool
-	// Incomplete allows a codify whose proof could not render everything.
-	Incomplete bool
+	// Grant is what a codify may do: AllowWide is to move other Applications that share the file, AllowIncomplete to
+	// stand although not everything could be rendered.
+	Grant
 }

@@ -32,3 +32,35 @@ type UnprovenMember struct {
 	Path    string `json:"path"`
 	Reason  string `json:"reason"`
 }
+
+// Scope is how far a codify may reach where several environments share a file.
+type Scope string
+
+// The scopes. The empty one is ScopeAuto.
+const (
+	// ScopeAuto goes to what several share where all that read it drift alike, else to the environment's own files.
+	ScopeAuto Scope = "auto"
+	// ScopeOverlay stays in files that the drifting Application alone reads.
+	ScopeOverlay Scope = "overlay"
+	// ScopeBase goes to where a value is declared for all, although others then take it too.
+	ScopeBase Scope = "base"
+)
+
+// order is 0 for the narrowest scope.
+func (s Scope) order() int {
+	switch s {
+	case ScopeOverlay:
+		return 0
+	case ScopeBase:
+		return 2
+	}
+	return 1
+}
+
+// Within gives the scope, or most where it reaches further than that.
+func (s Scope) Within(most Scope) Scope {
+	if s.order() > most.order() {
+		return most
+	}
+	return s
+}

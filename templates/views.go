@@ -53,12 +53,14 @@ type PullRequest struct {
 	Disposition string
 	Application string
 	Cluster     string
-	Risk        string
-	Base        string
-	BaseCommit  string
-	Changes     []Change
-	Unplaced    []Change
-	Files       []File
+	// Also are the other Applications that it is for, as cluster/namespace/name.
+	Also       []string
+	Risk       string
+	Base       string
+	BaseCommit string
+	Changes    []Change
+	Unplaced   []Change
+	Files      []File
 	// Choices say why some values are written where they are.
 	Choices  []Change
 	Controls []Control

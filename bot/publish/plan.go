@@ -43,6 +43,8 @@ type Seen struct {
 	Drifts map[string]string
 	// Unknown are the IDs of findings about objects that could not be judged.
 	Unknown map[string]bool
+	// Standings are those of open codify pull requests that nothing wants now, by number.
+	Standings map[int]bot.Standing
 	// Revisions are the revisions that the engines have applied, by scope mark, for texts.
 	Revisions map[string]string
 }
@@ -62,8 +64,14 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 	}
 	var out []Action
 	want := map[string]bool{}
+	taken := map[string]string{} // what codifies are wanted for, and by which
 	for _, p := range wanted {
 		want[p.Key] = true
+		if p.Kind == bot.AsPullRequest && p.Disposition == detect.Codify {
+			for id := range bot.ParseRecord(p.Body).About {
+				taken[id] = p.Title
+			}
+		}
 		thread, ok := byKey[p.Key]
 		if !ok {
 			out = append(out, Action{Verb: Open, Reason: "no thread has this key", Proposal: p})
@@ -84,7 +92,7 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 		if want[key] || !seen.Scopes[bot.ScopeOf(key)] {
 			continue
 		}
-		out = append(out, seen.gone(t, bot.ScopeOf(key)))
+		out = append(out, seen.gone(t, bot.ScopeOf(key), taken))
 	}
 	return out
 }
@@ -107,8 +115,10 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 	switch {
 	case t.State == bot.Open && same && strings.Contains(t.Body, healedMark):
 		a.Verb, a.Reason = Update, "the drift is back"
-	case t.State == bot.Open && same && now.Files == before.Files:
+	case t.State == bot.Open && same && now.Files == before.Files && (now.Base == before.Base || before.Base == ""):
 		a.Verb, a.Reason = Nothing, "same content"
+	case t.State == bot.Open && same && now.Files == before.Files:
+		a.Verb, a.Reason = Update, "the base branch went on; proven there anew"
 	case t.State == bot.Open && same:
 		a.Verb, a.Reason = Update, "the files that it changes are not what they were"
 	case t.State == bot.Open && isCodify(t) && s.partlyUndone(now, before):
@@ -152,12 +162,21 @@ func (s Seen) partlyUndone(now, before bot.Record) bool {
 }
 
 // gone decides about an open thread that nothing wants any more.
-func (s Seen) gone(t bot.Thread, scope string) Action {
+func (s Seen) gone(t bot.Thread, scope string, taken map[string]string) Action {
 	record := bot.ParseRecord(t.Body)
 	for id := range record.About {
 		if s.Unknown[id] {
 			return Action{Verb: Nothing, Reason: "what it is about could not be read", Thread: t}
 		}
+	}
+	if title := s.takenOver(t, record, taken); title != "" {
+		return Action{Verb: Close, Reason: fmt.Sprintf("the pull request %q is about this now", title), Thread: t}
+	}
+	switch s.Standings[t.Number] {
+	case bot.Settled:
+		return Action{Verb: Close, Reason: "the base branch has the value already", Thread: t}
+	case bot.Overtaken:
+		return Action{Verb: Close, Reason: "the base branch went on, and what this changes does not read there any more as it did when it was proven", Thread: t}
 	}
 	if s.drifts(t, record) {
 		if t.Kind == bot.AsIssue {
@@ -175,6 +194,22 @@ func (s Seen) gone(t bot.Thread, scope string) Action {
 		return Action{Verb: Close, Reason: "the cluster and Git agree at the applied revision " + revision, Thread: t}
 	}
 	return Action{Verb: Close, Reason: "the cluster and Git agree", Thread: t}
+}
+
+// takenOver says whether all of a codify that still drifts is wanted by another one, and gives its title.
+func (s Seen) takenOver(t bot.Thread, record bot.Record, taken map[string]string) (title string) {
+	if !isCodify(t) {
+		return ""
+	}
+	for id := range record.About {
+		if _, still := s.Drifts[id]; !still {
+			continue
+		}
+		if title = taken[id]; title == "" {
+			return ""
+		}
+	}
+	return title
 }
 
 // drifts says whether anything that a thread is about still drifts. A codify is about values: another value

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"holdfast/bot"
+	"holdfast/detect"
 )
 
 // The scope that the tests assess, and one that they do not.
@@ -27,6 +28,14 @@ func thread(kind bot.Kind, scope, hash string, number int, state bot.State, extr
 func recorded(kind bot.Kind, hash string, r bot.Record) bot.Proposal {
 	p := proposal(kind, scope, hash)
 	p.Body = r.String() + "\n" + p.Body
+	return p
+}
+
+// codifies is a codify of its own key.
+func codifies(name string, r bot.Record) bot.Proposal {
+	p := recorded(bot.AsPullRequest, "aa", r)
+	p.Disposition, p.Title = detect.Codify, name
+	p.Key = bot.Key(scope, name)
 	return p
 }
 
@@ -67,6 +76,19 @@ func TestPlan(t *testing.T) {
 		{"a codify with another value is updated", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "44"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
 		{"a pull request whose drift is still there is never said to be undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Nothing}},
 		{"a codify whose field has a third value now is undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}), 1, bot.Open, "drift/codify")}, []Verb{Healed}},
+		{"a codify that another one took over is closed", []bot.Proposal{codifies("other", bot.Record{About: map[string]string{"0a": "11", "0c": "33"}})},
+			[]bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Open, Close}},
+		{"one that it took over in part is not", []bot.Proposal{codifies("other", bot.Record{About: map[string]string{"0a": "11"}})},
+			[]bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Open, Nothing}},
+		{"the same content on a base that went on is pushed anew", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "11", Base: "c2"})},
+			[]bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11", Base: "c1"}), 1, bot.Open)}, []Verb{Update}},
+		{"on the same base it is not", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "11", Base: "c1"})},
+			[]bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11", Base: "c1"}), 1, bot.Open)}, []Verb{Nothing}},
+		{"a codify whose value the base has is closed, though the drift is not gone yet", nil,
+			[]bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 21, bot.Open, "drift/codify")}, []Verb{Close}},
+		{"one whose value the base has is not said to be undone", nil, []bot.Thread{thread(pull, scope, "aa", 21, bot.Open, "", "drift/codify")}, []Verb{Close}},
+		{"one whose place is gone is closed", nil, []bot.Thread{thread(pull, scope, "aa", 22, bot.Open, "", "drift/codify")}, []Verb{Close}},
+		{"one that still fits stays", nil, []bot.Thread{thread(pull, scope, "aa", 23, bot.Open, "", "drift/codify")}, []Verb{Healed}},
 		{"an issue whose drift another issue took over is closed", nil, []bot.Thread{held(recorded(issue, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open)}, []Verb{Close}},
 		{"the same content on files that changed is pushed anew", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Open)}, []Verb{Update}},
 		{"a closed one stays closed whatever becomes of its files", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Closed)}, []Verb{Nothing}},
@@ -75,7 +97,8 @@ func TestPlan(t *testing.T) {
 		{"of two threads with one key the open one counts", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 2, bot.Closed, ""), thread(issue, scope, "aa", 1, bot.Open, "")}, []Verb{Nothing}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Plan(c.wanted, c.threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}, Drifts: map[string]string{"0a": "11", "0c": "33"}})
+			got := Plan(c.wanted, c.threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}, Drifts: map[string]string{"0a": "11", "0c": "33"},
+				Standings: map[int]bot.Standing{21: bot.Settled, 22: bot.Overtaken, 23: bot.Fits}})
 			var verbs []string
 			for _, a := range got {
 				verbs = append(verbs, string(a.Verb))

@@ -67,6 +67,7 @@ func (p *Policy) Decide(in Input) detect.Decision {
 		}
 	}
 	p.withoutForbiddenCodify(s, &decision)
+	decision.Grant = p.Grants(decision.Grant)
 	if decision.AfterHeal == "" {
 		decision.AfterHeal = defaultAfterHeal(decision.Disposition)
 	}
@@ -109,7 +110,7 @@ func (p *Policy) byRule(s subject, trace []string) detect.Decision {
 		if why == "" {
 			return detect.Decision{
 				Disposition: r.Disposition, Offer: r.Offer, Rule: r.String(), Trace: trace,
-				AfterHeal: r.AfterHeal, Wide: r.Wide, Incomplete: r.Incomplete,
+				AfterHeal: r.AfterHeal, Grant: detect.Grant{Scope: r.Scope, AllowWide: r.Wide, AllowIncomplete: r.Incomplete},
 			}
 		}
 		trace = append(trace, r.String()+": "+why)

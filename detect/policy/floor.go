@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // Floor is what a server demands of every repository's policy. Its zero value demands nothing, except
@@ -47,12 +48,26 @@ type ExceptionFloor struct {
 	UpTo detect.Risk `json:"upTo,omitempty" jsonschema:"enum=low,enum=medium,enum=high,enum=critical"`
 }
 
-// CodifyFloor allows by name.
+// CodifyFloor allows by name, and bounds how far a codify reaches.
 type CodifyFloor struct {
 	// Kinds are Kind or Kind.group, as in rules.
 	Kinds []string `json:"kinds,omitempty"`
 	// Files are paths in the repository; * is any run of characters.
 	Files []string `json:"files,omitempty"`
+	// Scope is the furthest that any codify reaches, as in rules; with overlay or auto, wide and base of a rule
+	// do nothing. Default: base.
+	Scope gitops.Scope `json:"scope,omitempty" jsonschema:"enum=auto,enum=overlay,enum=base"`
+}
+
+// Grants gives what is left of a codify's grant under the policy's floors.
+func (p *Policy) Grants(g detect.Grant) detect.Grant {
+	for _, f := range p.floors {
+		if f.Codify.Scope != "" {
+			g.Scope = g.Scope.Within(f.Codify.Scope)
+			g.AllowWide = g.AllowWide && f.Codify.Scope == gitops.ScopeBase
+		}
+	}
+	return g
 }
 
 // Under gives the policy held to a floor, beside the floors that it is already under.

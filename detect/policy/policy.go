@@ -46,7 +46,11 @@ type Rule struct {
 	// AfterHeal is what becomes of a proposal once the engine undid the drift. Default: keep for codify,
 	// close for revert and issue.
 	AfterHeal string `json:"afterHeal,omitempty" jsonschema:"enum=keep,enum=close"`
-	// Wide lets a codify move other Applications that share the file.
+	// Scope is how far a codify reaches where environments share a file: auto goes to the shared base where all that
+	// read it drift alike, else to the environment's own overlay; overlay always stays there; base goes to where the
+	// value is declared for all, although others then take it too. Default: auto.
+	Scope gitops.Scope `json:"scope,omitempty" jsonschema:"enum=auto,enum=overlay,enum=base"`
+	// Wide lets a codify move other Applications that share the file, where nothing narrower is found.
 	Wide bool `json:"wide,omitempty"`
 	// Incomplete lets a codify stand whose proof could not render everything.
 	Incomplete bool `json:"incomplete,omitempty"`
@@ -145,8 +149,11 @@ func (r *Rule) check(file string) (errs []error) {
 	if !ruleName.MatchString(r.Name) {
 		fail("a name has up to 80 letters, digits, blanks and . _ , / -, and starts with a letter or digit")
 	}
-	if (r.Wide || r.Incomplete) && r.Disposition != detect.Codify && r.Offer != detect.Codify {
-		fail("wide and incomplete are about codify; the disposition is %s", r.Disposition)
+	if (r.Wide || r.Incomplete || r.Scope != "") && r.Disposition != detect.Codify && r.Offer != detect.Codify {
+		fail("scope, wide and incomplete are about codify; the disposition is %s", r.Disposition)
+	}
+	if r.Wide && r.Scope == gitops.ScopeOverlay {
+		fail("scope overlay keeps a codify in the environment's own files, so wide contradicts it")
 	}
 	if r.AfterHeal != "" && r.Disposition == detect.Ignore {
 		fail("afterHeal is about a proposal; ignore makes none")

@@ -260,6 +260,7 @@ func (j *judge) extra(m *member, o *gitops.Object) (detect.Finding, bool) {
 		f.Cause, f.Drift, f.Reason = detect.CausePending, false, m.stored.pending("that has it, and Git declares it no more")
 	}
 	j.attributeObject(m, &f)
+	f.Unauthored = j.unauthored(m, *o)
 	j.settleObject(&f, m)
 	return f, true
 }
@@ -281,7 +282,7 @@ func (j *judge) settleObject(f *detect.Finding, m *member) {
 		Finding: *f, Tier: m.tier, Engine: m.app.Engine, Now: j.in.Now, EngineRemoves: policy.EngineRemoves(m.app, *f, nil),
 	})
 	f.Disposition, f.Rule, f.Trace = d.Disposition, d.Rule, d.Trace
-	f.AfterHeal, f.Offer, f.AllowWide, f.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
+	f.AfterHeal, f.Offer, f.Grant = d.AfterHeal, d.Offer, d.Grant
 	f.Fingerprint = fingerprint(*f)
 }
 
@@ -311,7 +312,8 @@ func (j *judge) settleFields(f *detect.Finding, m *member, subject classify.Subj
 		}
 		j.byChance(m, f.Declared.Object, field, &d)
 		j.unrevertable(m, subject, field, &d)
-		field.AfterHeal, field.Offer, field.AllowWide, field.AllowIncomplete = d.AfterHeal, d.Offer, d.Wide, d.Incomplete
+		field.AfterHeal, field.Offer, field.Grant = d.AfterHeal, d.Offer, d.Grant
+		field.Leaves = m.leaves(f.Object.ID(), *field)
 		if field.Drift || !f.Drift {
 			for _, line := range d.Trace {
 				if line = field.Path.String() + ": " + line; len(f.Trace) < 50 {

@@ -273,10 +273,14 @@ func (j *judge) stray(m *member, s stray) (detect.Finding, bool) {
 	default:
 		f.Reason += fmt.Sprintf(" It bears on %s, which an Application manages.", namespaces(s.bears))
 	}
-	if !f.Drift && (!j.in.All || f.Cause == detect.CauseController) {
+	if !f.Drift && f.Cause == detect.CauseController {
 		return f, false
 	}
 	j.settleObject(&f, m)
+	if !f.Drift && !j.in.All && f.Disposition != detect.Codify { // policy may want in Git what is no drift
+		return f, false
+	}
+	f.Unauthored = j.unauthored(m, *o)
 	return f, true
 }
 
