@@ -19,7 +19,7 @@ func (f *file) addPair(m *node, key string, value any) ([]change, error) {
 	}
 	if m.flow || len(m.pairs) == 0 {
 		if len(m.pairs) == 0 && !f.json && m.parent != nil && !m.parent.flow {
-			return f.replaceWhole(m, map[string]any{key: value})
+			return f.replaceWhole(m, map[string]any{key: value}, "")
 		}
 		return f.addFlow(m, w, key, value)
 	}
@@ -32,11 +32,15 @@ func (f *file) addPair(m *node, key string, value any) ([]change, error) {
 	}
 	column := f.indentOf(m)
 	lines := w.under(key).entry(strings.Repeat(" ", column)+w.key(key, false)+":", value, column)
+	spans := f.pairSpans(m)
 	at := place(keys, key)
-	if at == 0 {
-		return f.before(m.pairs[0].key.first, column, lines), nil
+	if at == 0 && key != "name" && !f.startsLine(spans[0][0]) {
+		at = 1 // the line with the dash stays as it is
 	}
-	return f.behind(f.pairEnd(m.pairs[at-1]), lines), nil
+	if at == 0 {
+		return f.before(m.pairs[0].key.first, column, f.parted(spans, at, lines)), nil
+	}
+	return f.behind(spans[at-1][1], column, f.parted(spans, at, lines)), nil
 }
 
 // insertItem adds an entry to list n before the one at index.
@@ -48,7 +52,7 @@ func (f *file) insertItem(n *node, index int, value any) ([]change, error) {
 	index = min(index, len(n.items))
 	if n.flow || len(n.items) == 0 {
 		if len(n.items) == 0 && !f.json && n.parent != nil && !n.parent.flow {
-			return f.replaceWhole(n, []any{value})
+			return f.replaceWhole(n, []any{value}, "")
 		}
 		return f.insertFlow(n, w, index, value)
 	}
@@ -74,10 +78,28 @@ func (f *file) insertItem(n *node, index int, value any) ([]change, error) {
 			lines = []string{dash + writeString(v, wish, false)}
 		}
 	}
+	spans := f.itemSpans(n)
 	if index == 0 {
-		return f.before(n.dashes[0], column, lines), nil
+		return f.before(n.dashes[0], column, f.parted(spans, index, lines)), nil
 	}
-	return f.behind(f.itemEnd(n, index-1), lines), nil
+	return f.behind(spans[index-1][1], column, f.parted(spans, index, lines)), nil
+}
+
+// parted adds a blank line to lines that come before the entry at index, where a blank line parts the entries there.
+func (f *file) parted(spans [][2]int, index int, lines []string) []string {
+	blank := func(i int) bool { // whether a blank line stands before entry i
+		start := f.ownStart(spans[i][0])
+		above := f.lineStart(max(start-1, 0))
+		return above < start && strings.Trim(string(f.data[above:start]), " \t\r\n") == ""
+	}
+	near := min(max(index, 1), len(spans)-1)
+	if near < 1 || !blank(near) || f.blockScalar(func(n *node) bool { return index > 0 && n.end == spans[index-1][1] && f.block(n).keep }) != nil {
+		return lines
+	}
+	if index == 0 {
+		return append(slices.Clip(lines), "")
+	}
+	return append([]string{""}, lines...)
 }
 
 // quotesOf gives the quotes that a scalar stands in.
@@ -107,10 +129,13 @@ func (f *file) quotesValues(m *node) bool {
 	return quoted
 }
 
-// behind puts lines below the line that offset stands on.
-func (f *file) behind(offset int, lines []string) []change {
+// behind puts lines, which stand in column, below the entry that ends at offset and the comments that lie deeper.
+func (f *file) behind(offset, column int, lines []string) []change {
 	eol := f.eol(offset)
 	at := f.lineEnd(offset)
+	if next := f.behindDeeper(offset, column); next > f.nextLine(offset) {
+		at = f.lineEnd(f.lineStart(next - 1))
+	}
 	changes := []change{{at, at, eol + strings.Join(lines, eol)}}
 	if at == len(f.data) {
 		// A block scalar that ends without a line break has none in its text either: say so now.

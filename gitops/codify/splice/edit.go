@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast/gitops"
 )
@@ -162,7 +161,7 @@ func (f *file) createUnder(parent *node, path gitops.Path, value any) ([]change,
 	case parent.kind == sequence && step.IsIndex():
 		return f.insertItem(parent, step.Index, put(nil, path[1:], value))
 	case parent.kind == alias || parent.kind == scalar && parent.content() == nil:
-		return f.replaceWhole(parent, put(parent.content(), path, value))
+		return f.replaceWhole(parent, put(parent.content(), path, value), "")
 	}
 	return nil, fmt.Errorf("%w: line %d holds another kind of value than the path needs", ErrUnsupported, f.lineOf(parent.first))
 }
@@ -175,17 +174,7 @@ func (f *file) detach(s spot, path gitops.Path, value any) ([]change, error) {
 		whole := gitops.Lookup(s.into.content(), gitops.Path{key}).V
 		return f.addPair(s.into, key.Field, put(whole, path[s.depth+1:], value))
 	}
-	return f.replaceWhole(s.via, put(s.via.content(), path[s.depth:], value))
-}
-
-// guard refuses edits below an anchor that an alias reads too.
-func (f *file) guard(n *node) error {
-	for p := n; p != nil; p = p.parent {
-		if p.y.Anchor != "" && f.shared[p.y] > 0 {
-			return fmt.Errorf("%w: anchor &%s at line %d is used elsewhere", ErrShared, p.y.Anchor, f.lineOf(p.first))
-		}
-	}
-	return nil
+	return f.replaceWhole(s.via, put(s.via.content(), path[s.depth:], value), "")
 }
 
 // replace brings node n one step nearer to value.
@@ -205,7 +194,7 @@ func (f *file) replace(n *node, value any) ([]change, error) {
 			return f.replaceScalar(n, value)
 		}
 	}
-	return f.replaceWhole(n, value)
+	return f.replaceWhole(n, value, "")
 }
 
 func (f *file) replaceMapping(n *node, value map[string]any) ([]change, error) {
@@ -224,7 +213,7 @@ func (f *file) replaceMapping(n *node, value map[string]any) ([]change, error) {
 		}
 		if !equal(have[key], want) {
 			if p.value.kind == alias {
-				return f.replaceWhole(p.value, want)
+				return f.replaceWhole(p.value, want, "")
 			}
 			return f.replace(p.value, want)
 		}
@@ -276,7 +265,7 @@ func (f *file) replaceSequence(n *node, value []any) ([]change, error) {
 		}
 	}
 	if n.items[from].kind == alias {
-		return f.replaceWhole(n.items[from], value[from])
+		return f.replaceWhole(n.items[from], value[from], "")
 	}
 	return f.replace(n.items[from], value[from])
 }
@@ -303,101 +292,6 @@ func (f *file) writerFor(n *node) writer {
 // endsWithout says whether n reaches the end of a text that lacks the final line break.
 func (f *file) endsWithout(n *node) bool {
 	return n.end == len(f.data) && !bytes.HasSuffix(f.data, []byte("\n"))
-}
-
-// replaceWhole writes value in place of node n, whatever n was.
-func (f *file) replaceWhole(n *node, value any) ([]change, error) {
-	if err := f.guard(n); err != nil {
-		return nil, err
-	}
-	w := f.writerFor(n)
-	var lines []string
-	if !n.flow || n.kind != scalar && n.parent != nil && !n.parent.flow {
-		lines = f.below(w, n, value)
-	}
-	if lines == nil || f.json || n.parent == nil && n.flow {
-		text := w.inline(value, n.parent != nil && n.parent.flow)
-		if n.parent != nil && !n.flow && n.kind != scalar && n.kind != alias {
-			return f.collapse(n, text)
-		}
-		if n.first == n.end {
-			text = f.gapBefore(n) + text
-		}
-		return []change{{n.first, n.end, text}}, nil
-	}
-	if n.parent == nil {
-		return []change{{n.first, n.end, strings.Join(lines, f.eol(n.first))}}, nil
-	}
-	// The new lines go below the head (the key and its colon, or the dash); what stands behind the old
-	// value on its line, a comment, stays behind the head.
-	head, end := f.head(n), max(n.end, f.head(n))
-	if n.parent.kind == sequence {
-		column := f.column(head - 1)
-		lines[0] = strings.Repeat(" ", w.style.Gap-1) + strings.TrimLeft(lines[0][min(column, len(lines[0])):], " ")
-		return []change{{head, end, strings.Join(lines, f.eol(head))}}, nil
-	}
-	rest := ""
-	lineEnd := f.lineEnd(end)
-	if n.kind == scalar || n.kind == alias || n.flow {
-		rest = strings.TrimRight(string(f.data[end:lineEnd]), " \t")
-	} else {
-		lineEnd = end
-	}
-	return []change{{head, lineEnd, rest + f.eol(head) + strings.Join(lines, f.eol(head))}}, nil
-}
-
-// below gives value as block lines for the place of n, nil when it goes on one line.
-func (f *file) below(w writer, n *node, value any) []string {
-	if n.parent == nil {
-		return w.block(value, 0)
-	}
-	if n.parent.kind == sequence {
-		return w.block(value, f.column(f.head(n)-1)+w.style.Gap)
-	}
-	indent := f.indentOf(n.parent)
-	if _, ok := value.([]any); ok {
-		return w.block(value, indent+w.style.ListIndent)
-	}
-	return w.block(value, indent+w.style.Indent)
-}
-
-// head gives the offset behind the colon or dash that introduces n.
-func (f *file) head(n *node) int {
-	if n.parent.kind == sequence {
-		for i, item := range n.parent.items {
-			if item == n && i < len(n.parent.dashes) {
-				return n.parent.dashes[i] + 1
-			}
-		}
-	}
-	for _, p := range n.parent.pairs {
-		if p.value == n && p.colon >= 0 {
-			return p.colon + 1
-		}
-	}
-	return n.first
-}
-
-// gapBefore gives what an empty value needs before new text: a blank, and a colon where none stands yet.
-func (f *file) gapBefore(n *node) string {
-	if n.parent == nil {
-		return ""
-	}
-	for _, p := range n.parent.pairs {
-		if p.value == n && p.colon < 0 {
-			return ": "
-		}
-	}
-	return " "
-}
-
-// collapse puts text on the head's line in place of the block collection n below it.
-func (f *file) collapse(n *node, text string) ([]change, error) {
-	head := f.head(n)
-	if f.lineOf(head) == f.lineOf(n.first) {
-		return []change{{n.first, n.end, text}}, nil
-	}
-	return []change{{head, head, " " + text}, {f.lineEnd(head), f.lineEnd(n.end), ""}}, nil
 }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

@@ -69,7 +69,7 @@ func parse(data []byte) (*file, error) {
 	if err := f.findLines(); err != nil {
 		return nil, err
 	}
-	trimmed := bytes.TrimSpace(data)
+	trimmed := bytes.TrimSpace(bytes.TrimPrefix(data, bom))
 	f.json = len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid(trimmed)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	at := 0

@@ -17,7 +17,9 @@ var conventions = [][]string{
 	{"name", "value", "valueFrom"},
 	{"name", "containerPort", "port", "protocol", "appProtocol", "targetPort", "nodePort"},
 	{"name", "newName", "newTag", "digest"},
+	{"op", "from", "path", "value"},
 	{"path", "patch", "target", "options"},
+	{"name", "behavior", "files", "envs", "literals", "options"},
 	{"interval", "retryInterval", "timeout", "path", "prune", "wait", "sourceRef", "targetNamespace", "components", "patches", "images", "postBuild"},
 	{"limits", "requests"},
 	{"cpu", "memory"},
@@ -25,7 +27,7 @@ var conventions = [][]string{
 
 // kustomization is the order in which new sections are added to a kustomization file.
 var kustomization = []string{"apiVersion", "kind", "metadata", "namespace", "namePrefix", "nameSuffix", "resources", "components",
-	"labels", "commonLabels", "commonAnnotations", "configMapGenerator", "secretGenerator", "replicas", "images", "patches"}
+	"labels", "commonLabels", "commonAnnotations", "configMapGenerator", "secretGenerator", "replicas", "images", "patches", "transformers"}
 
 // sortedFrom is how many keys in the order of the alphabet are taken as meant that way.
 const sortedFrom = 3

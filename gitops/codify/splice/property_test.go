@@ -303,6 +303,7 @@ func fromOld(v any) any {
 func FuzzSet(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(document(seed), uint(seed), "new")
+		f.Add(stylish(seed), uint(seed), "a: b\n # c")
 	}
 	f.Add([]byte("a: &x {b: *y, ? c : d}\n"), uint(1), "- no")
 	f.Fuzz(func(t *testing.T, data []byte, pick uint, text string) {
@@ -313,19 +314,30 @@ func FuzzSet(f *testing.F) {
 		doc := int(pick % uint(len(docs)))
 		all := paths(docs[doc], nil)
 		path := all[int(pick%uint(len(all)))]
+		text = strings.ToValidUTF8(text, "")
 		for _, edit := range []func() ([]byte, error){
-			func() ([]byte, error) { return Set(data, doc, path, strings.ToValidUTF8(text, "")) },
-			func() ([]byte, error) {
-				return Set(data, doc, path.Child(gitops.Field("new")), strings.ToValidUTF8(text, ""))
-			},
+			func() ([]byte, error) { return Set(data, doc, path, text) },
+			func() ([]byte, error) { return Set(data, doc, path.Child(gitops.Field("new")), text) },
+			func() ([]byte, error) { return Set(data, doc, path, map[string]any{"new": text, "list": []any{text}}) },
+			func() ([]byte, error) { return Insert(data, doc, path, int(pick%3), text) },
 			func() ([]byte, error) { return Remove(data, doc, path) },
 			func() ([]byte, error) { return RemoveDocument(data, doc) },
 		} {
 			after, err := edit()
-			if err == nil {
-				if _, err := Documents(after); err != nil {
-					t.Errorf("no YAML any more: %v", err)
+			if err != nil {
+				continue
+			}
+			now, err := Documents(after)
+			if err != nil {
+				t.Fatalf("no YAML any more: %v", err)
+			}
+			for i := range min(doc, len(now)) {
+				if !equal(docs[i], now[i]) {
+					t.Errorf("document %d changed", i)
 				}
+			}
+			if bytes.HasPrefix(data, bom) != bytes.HasPrefix(after, bom) || !bytes.Contains(data, []byte("\r\n")) && bytes.Contains(after, []byte("\r\n")) {
+				t.Error("a byte order mark or line ends changed")
 			}
 		}
 	})

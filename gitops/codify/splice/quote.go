@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // quotes is a way to write a string.
@@ -112,6 +113,23 @@ func doubleQuoted(s string) string {
 		}
 	}
 	b.WriteByte('"')
+	return b.String()
+}
+
+// inASCII gives a text in double quotes with escapes in place of all that is not ASCII. Of JSON, characters that take
+// two escapes stay, since YAML does not read those.
+func inASCII(quoted string, json bool) string {
+	var b strings.Builder
+	for _, r := range quoted {
+		switch {
+		case r < utf8.RuneSelf || json && r > 0xffff:
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
 	return b.String()
 }
 

@@ -19,7 +19,7 @@ func (f *file) remove(doc int, path gitops.Path) ([]change, error) {
 		if s.into == nil && s.depth < len(path) {
 			parent := path[s.depth:]
 			without := withoutValue([]any{s.via.content()}, 0, parent)
-			return f.replaceWhole(s.via, without[0])
+			return f.replaceWhole(s.via, without[0], "")
 		}
 		return nil, fmt.Errorf("%w: it comes from a merge key at line %d", ErrShared, f.lineOf(s.via.first))
 	}
@@ -49,14 +49,21 @@ func (f *file) removePair(m *node, i int) ([]change, error) {
 	if m.bare {
 		return nil, fmt.Errorf("%w: a pair without braces at line %d", ErrUnsupported, f.lineOf(m.first))
 	}
-	spans := make([][2]int, len(m.pairs))
-	for j, p := range m.pairs {
+	for _, p := range m.pairs {
 		if p.explicit {
 			return nil, fmt.Errorf("%w: explicit key at line %d", ErrUnsupported, f.lineOf(p.key.first))
 		}
+	}
+	return f.removeSpan(m, f.pairSpans(m), i, "{}")
+}
+
+// pairSpans gives where each pair of a mapping begins and ends.
+func (f *file) pairSpans(m *node) [][2]int {
+	spans := make([][2]int, len(m.pairs))
+	for j, p := range m.pairs {
 		spans[j] = [2]int{p.key.first, f.pairEnd(p)}
 	}
-	return f.removeSpan(m, spans, i, "{}")
+	return spans
 }
 
 // removeItem takes entry i out of list n.
@@ -67,6 +74,11 @@ func (f *file) removeItem(n *node, i int) ([]change, error) {
 	if err := f.holdsSharedAnchor(n.items[i]); err != nil {
 		return nil, err
 	}
+	return f.removeSpan(n, f.itemSpans(n), i, "[]")
+}
+
+// itemSpans gives where each entry of a list begins, its dash included, and ends.
+func (f *file) itemSpans(n *node) [][2]int {
 	spans := make([][2]int, len(n.items))
 	for j, item := range n.items {
 		spans[j] = [2]int{item.first, f.itemEnd(n, j)}
@@ -74,25 +86,7 @@ func (f *file) removeItem(n *node, i int) ([]change, error) {
 			spans[j][0] = n.dashes[j]
 		}
 	}
-	return f.removeSpan(n, spans, i, "[]")
-}
-
-// holdsSharedAnchor refuses to remove an anchor that is read elsewhere.
-func (f *file) holdsSharedAnchor(n *node) error {
-	if n.y.Anchor != "" && f.shared[n.y] > 0 {
-		return fmt.Errorf("%w: anchor &%s at line %d is used elsewhere", ErrShared, n.y.Anchor, f.lineOf(n.first))
-	}
-	for _, item := range n.items {
-		if err := f.holdsSharedAnchor(item); err != nil {
-			return err
-		}
-	}
-	for _, p := range n.pairs {
-		if err := f.holdsSharedAnchor(p.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return spans
 }
 
 // removeSpan removes entry i of a collection whose entries take these spans.
@@ -105,10 +99,8 @@ func (f *file) removeSpan(n *node, spans [][2]int, i int, empty string) ([]chang
 		return f.collapse(n, empty)
 	case len(spans) == 1:
 		return []change{{n.first, n.end, empty}}, nil
-	case n.flow && i+1 < len(spans):
-		return []change{{start, spans[i+1][0], ""}}, nil
 	case n.flow:
-		return f.removeLastFlow(spans[i-1][1], start, end), nil
+		return f.removeFlow(n, spans, i), nil
 	case strings.Trim(string(f.data[f.lineStart(start):start]), " ") != "": // behind a dash
 		b := builder{file: f, at: f.lineEnd(end)}
 		for b.at < len(b.data) && strings.ContainsRune(" \t\r\n", rune(b.data[b.at])) {
@@ -116,7 +108,7 @@ func (f *file) removeSpan(n *node, spans [][2]int, i int, empty string) ([]chang
 		}
 		return []change{{start, b.at, ""}}, nil
 	}
-	start, end = f.ownStart(start), f.ownEnd(start, end)
+	start, end = f.ownStart(start), f.behindDeeper(end, f.column(start))
 	if n := f.blockScalar(func(n *node) bool { return n.end < start && f.nextLine(n.end) == start }); n != nil && f.block(n).keep {
 		for end < len(f.data) && strings.Trim(string(f.data[end:f.lineEnd(end)]), " ") == "" {
 			end = f.nextLine(end) // blank lines that would now belong to the block above
@@ -172,25 +164,51 @@ func (f *file) blockScalar(match func(*node) bool) *node {
 	return nil
 }
 
-func (f *file) removeLastFlow(previous, start, end int) []change {
-	between := f.data[previous:start]
-	if !bytes.ContainsRune(between, '#') {
+// removeFlow takes entry i of several out of brackets. An entry with lines of its own goes with them and the
+// comments above and behind it; those of the others stay.
+func (f *file) removeFlow(n *node, spans [][2]int, i int) []change {
+	start, end, last := spans[i][0], spans[i][1], i == len(spans)-1
+	next := n.end - 1
+	if !last {
+		next = spans[i+1][0]
+	}
+	comma := f.commaBehind(end)
+	first := f.startsLine(start)
+	alone := f.lineOf(max(end, comma)) != f.lineOf(next)
+	switch {
+	case first && alone && last && comma < 0 && f.commaBehind(spans[i-1][1]) >= 0:
+		before := f.commaBehind(spans[i-1][1])
+		return []change{{before, before + 1, ""}, {f.ownStart(start), f.nextLine(end), ""}}
+	case first && alone:
+		return []change{{f.ownStart(start), f.nextLine(max(end, comma)), ""}}
+	case !last && (first || i == 0 && !alone):
+		return []change{{start, next, ""}}
+	case i == 0:
+		return []change{{n.start + 1, f.lineEnd(max(end, comma)), ""}}
+	}
+	previous := spans[i-1][1]
+	if !bytes.ContainsRune(f.data[previous:start], '#') {
 		return []change{{previous, end, ""}}
 	}
-	b := builder{file: f, at: previous}
+	if before := f.commaBehind(previous); before >= 0 && f.lineOf(before) != f.lineOf(start) {
+		return []change{{before, before + 1, ""}, {start, end, ""}}
+	}
+	return []change{{f.commaBehind(previous), end, ""}}
+}
+
+// commaBehind gives the offset of the comma behind an entry inside brackets, -1 without one.
+func (f *file) commaBehind(end int) int {
+	b := builder{file: f, at: end}
 	b.trivia()
-	out := []change{}
-	if b.peek() == ',' {
-		out = append(out, change{b.at, b.at + 1, ""})
+	if b.peek() != ',' {
+		return -1
 	}
-	line := f.lineStart(start)
-	if f.lineOf(start) == f.lineOf(previous) || line <= b.at {
-		return append(out, change{start, end, ""})
-	}
-	if rest := strings.TrimLeft(string(f.data[end:f.lineEnd(end)]), " \t"); strings.HasPrefix(rest, "#") {
-		end = f.lineEnd(end)
-	}
-	return append(out, change{f.lineEnd(f.lineStart(line - 1)), end, ""})
+	return b.at
+}
+
+// startsLine says whether nothing but blanks stands before offset on its line.
+func (f *file) startsLine(offset int) bool {
+	return strings.Trim(string(f.data[f.lineStart(offset):offset]), " \t") == ""
 }
 
 // ownStart gives the start of the entry's first line, or of the comment lines directly above it in the
@@ -213,9 +231,9 @@ func (f *file) ownStart(offset int) int {
 	return start
 }
 
-// ownEnd gives the start of the line behind the entry, comment lines that lie deeper than it included.
-func (f *file) ownEnd(start, end int) int {
-	column := f.column(start)
+// behindDeeper gives the start of the line behind an entry that ends at end, and behind the comment lines below it
+// that lie deeper than column: they belong to the entry.
+func (f *file) behindDeeper(end, column int) int {
 	at := f.nextLine(end)
 	for at < len(f.data) {
 		line := strings.TrimRight(string(f.data[at:f.lineEnd(at)]), " \t")

@@ -2,6 +2,7 @@ package splice
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -23,15 +24,19 @@ func (f *file) replaceScalar(n *node, value any) ([]change, error) {
 		}
 		start = n.first
 	}
-	if isString && !f.json && n.y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return f.replaceBlock(n, s)
+	if isString {
+		if changes := f.inPlace(n, s); changes != nil {
+			return changes, nil
+		}
+		if !f.json && n.y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+			return f.replaceBlock(n, s)
+		}
 	}
 	if lines := f.asLiteral(n, value); lines != nil {
 		head := f.head(n)
-		rest := strings.TrimRight(string(f.data[max(n.end, head):f.lineEnd(max(n.end, head))]), " \t")
-		if rest == "" {
-			return []change{{head, f.lineEnd(max(n.end, head)), strings.Join(lines, f.eol(head))}}, nil
-		}
+		end := f.lineEnd(max(n.end, head))
+		lines[0] += strings.TrimRight(string(f.data[max(n.end, head):end]), " \t") // a comment goes on behind the header
+		return []change{{head, end, strings.Join(lines, f.eol(head))}}, nil
 	}
 	text := f.scalarText(n, value)
 	if n.first == n.end {
@@ -47,15 +52,18 @@ func (f *file) asLiteral(n *node, value any) []string {
 		return nil
 	}
 	w := f.writerFor(n)
-	return w.literal("", s, f.indentOf(n.parent)+w.style.Indent)
+	return w.literal("", s, f.indentOf(n.parent), w.style.Indent)
 }
 
 // scalarText gives the text of a scalar on one line.
 func (f *file) scalarText(n *node, value any) string {
+	s, ok := value.(string)
+	if ok && f.escapes(n) {
+		return inASCII(doubleQuoted(s), f.json)
+	}
 	if f.json {
 		return jsonText(value)
 	}
-	s, ok := value.(string)
 	if !ok {
 		if value != nil && n.y.Tag == "!!int" {
 			return writeNumberOrWord(value, n.y.Value)
@@ -79,64 +87,9 @@ func writeNumberOrWord(value any, old string) string {
 	return writeNumber(value, old)
 }
 
-// moveAnchor gives n a value of its own: its anchor and old text move to the first alias, so that the
-// other places read what they read before.
-func (f *file) moveAnchor(n *node, value any) ([]change, error) {
-	if n.y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || f.lineOf(n.start) != f.lineOf(n.end) || n.parent == nil {
-		return nil, f.guard(n)
-	}
-	if err := f.guard(n.parent); err != nil {
-		return nil, err
-	}
-	first := f.firstAlias(n.y)
-	if first == nil {
-		return nil, f.guard(n)
-	}
-	moved := string(f.data[n.first:n.end])
-	if first.flow && !n.flow && quotesOf(n) == plain && n.y.Tag == "!!str" && needsQuotes(n.y.Value, true) {
-		return nil, f.guard(n)
-	}
-	return []change{{n.first, n.end, f.scalarText(n, value)}, {first.first, first.end, moved}}, nil
-}
-
-// firstAlias finds the first alias of an anchor in the order of the text.
-func (f *file) firstAlias(anchor *yaml.Node) *node {
-	for _, d := range f.docs {
-		if d == nil {
-			continue
-		}
-		if found := d.firstAlias(anchor); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func (n *node) firstAlias(anchor *yaml.Node) *node {
-	if n.kind == alias && n.y.Alias == anchor {
-		return n
-	}
-	for _, item := range n.items {
-		if found := item.firstAlias(anchor); found != nil {
-			return found
-		}
-	}
-	for _, p := range n.pairs {
-		if found := p.value.firstAlias(anchor); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
 // replaceBlock writes s into the literal or folded scalar n. Lines that stay the same keep their bytes.
 func (f *file) replaceBlock(n *node, s string) ([]change, error) {
 	b := f.block(n)
-	if n.y.Style&yaml.FoldedStyle != 0 {
-		if changes := f.refold(n, b, s); changes != nil {
-			return changes, nil
-		}
-	}
 	body := strings.TrimRight(s, "\n")
 	breaks := len(s) - len(body)
 	quote := []change{{n.start, n.end, doubleQuoted(s)}}
@@ -144,11 +97,16 @@ func (f *file) replaceBlock(n *node, s string) ([]change, error) {
 		return quote, nil
 	}
 	lines := strings.Split(body, "\n")
-	if strings.ContainsAny(strings.TrimLeft(body, "\n")[:1], " \t") && !b.explicit {
-		return quote, nil
-	}
 	old := strings.TrimRight(n.y.Value, "\n")
 	header := string(f.data[n.start:b.header])
+	if strings.ContainsAny(strings.TrimLeft(body, "\n")[:1], " \t") && !b.explicit {
+		// Text that begins with a blank hides how far the block is moved in: the header has to say it.
+		deeper := b.indent - max(f.blockIndent(n), 0)
+		if deeper < 1 || deeper > 9 {
+			return quote, nil
+		}
+		header = header[:1] + strconv.Itoa(deeper) + header[1:]
+	}
 	if was := len(n.y.Value) - len(old); breaks != was || b.keep {
 		switch {
 		case b.keep && breaks >= 1:
@@ -250,53 +208,4 @@ func unfolded(lines []string) []string {
 		out = append(out, line)
 	}
 	return out
-}
-
-// refold changes only the part of a folded block that differs, where that part has no line break of its
-// own; nil when that does not lead to s.
-func (f *file) refold(n *node, b block, s string) []change {
-	value := n.y.Value
-	var built strings.Builder
-	var places []int // of each byte of the value, its offset in the text
-	for i, at := range b.lines {
-		end := f.lineEnd(at)
-		from := min(at+b.indent, end)
-		for j := from; j < end; j++ {
-			built.WriteByte(f.data[j])
-			places = append(places, j)
-		}
-		if i+1 < len(b.lines) {
-			built.WriteByte(' ')
-			places = append(places, end)
-		}
-	}
-	text := built.String()
-	if !strings.HasPrefix(value, text) || strings.Trim(value[len(text):], "\n") != "" {
-		return nil // blank lines or deeper lines: not one folded paragraph
-	}
-	from := 0
-	for from < len(value) && from < len(s) && value[from] == s[from] {
-		from++
-	}
-	toHave, toWant := len(value), len(s)
-	for toHave > from && toWant > from && value[toHave-1] == s[toWant-1] {
-		toHave--
-		toWant--
-	}
-	if from == 0 || toHave > len(text) || from > len(text) || strings.ContainsAny(s[from:toWant], "\n\t") {
-		return nil
-	}
-	end := b.end
-	if toHave < len(places) {
-		end = places[toHave]
-	}
-	start := end
-	if from < len(places) {
-		start = places[from]
-	}
-	middle := s[from:toWant]
-	if f.lineStart(start)+b.indent == start && strings.HasPrefix(middle, " ") || strings.HasSuffix(middle, " ") && f.lineEnd(end) == end {
-		return nil
-	}
-	return []change{{start, end, middle}}
 }

@@ -53,8 +53,9 @@ func Set(data []byte, doc int, path gitops.Path, value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	f = f.own(doc, plain, false)
 	value = normal(value)
-	want := withValue(f.contents(), doc, plain, value)
+	want, line := withValue(f.contents(), doc, plain, value), f.lineNear(doc, plain)
 	last := any(nil)
 	for step := range maxSteps {
 		changes, err := f.towards(doc, plain, value)
@@ -62,17 +63,17 @@ func Set(data []byte, doc int, path gitops.Path, value any) ([]byte, error) {
 			return nil, fmt.Errorf("set %s: %w", path, err)
 		}
 		if len(changes) == 0 {
-			if err := check(f, want, path); err != nil {
-				return nil, err
+			if !equal(any(f.contents()), any(want)) {
+				return nil, fmt.Errorf("set %s at line %d: %w", path, line, ErrMismatch)
 			}
 			return f.data, nil
 		}
 		if f, err = parse(apply(f.data, changes)); err != nil {
-			return nil, fmt.Errorf("set %s: %w: %w", path, ErrMismatch, err)
+			return nil, fmt.Errorf("set %s at line %d: %w: %w", path, line, ErrMismatch, err)
 		}
 		now := f.contents()
 		if len(now) != len(want) || step > 0 && equal(now, last) || !equal(withValue(now, doc, plain, value), want) {
-			return nil, fmt.Errorf("set %s: %w", path, ErrMismatch)
+			return nil, fmt.Errorf("set %s at line %d: %w", path, line, ErrMismatch)
 		}
 		last = now
 	}
@@ -90,6 +91,7 @@ func Insert(data []byte, doc int, path gitops.Path, index int, value any) ([]byt
 	if err != nil {
 		return nil, err
 	}
+	f = f.own(doc, plain, false)
 	value = normal(value)
 	n, via, err := f.find(doc, plain)
 	if err != nil {
@@ -108,7 +110,7 @@ func Insert(data []byte, doc int, path gitops.Path, index int, value any) ([]byt
 	if err != nil {
 		return nil, fmt.Errorf("insert into %s: %w", path, err)
 	}
-	return f.finish(changes, want, path)
+	return f.finish(changes, want, fmt.Sprintf("insert into %s at line %d", path, f.lineOf(n.first)))
 }
 
 // Remove takes the value at path away, with the comment lines that stand directly above it. A mapping or
@@ -125,12 +127,13 @@ func Remove(data []byte, doc int, path gitops.Path) ([]byte, error) {
 	if len(plain) == 0 {
 		return nil, fmt.Errorf("remove: %w: the path is empty", ErrUnsupported)
 	}
+	f = f.own(doc, plain, true)
 	want := withoutValue(f.contents(), doc, plain)
 	changes, err := f.remove(doc, plain)
 	if err != nil {
 		return nil, fmt.Errorf("remove %s: %w", path, err)
 	}
-	return f.finish(changes, want, path)
+	return f.finish(changes, want, fmt.Sprintf("remove %s at line %d", path, f.lineNear(doc, plain)))
 }
 
 // RemoveDocument takes a whole document out of a text of several, its separator included. The last
@@ -148,7 +151,7 @@ func RemoveDocument(data []byte, doc int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remove document %d: %w", doc, err)
 	}
-	return f.finish(changes, slices.Delete(want, doc, doc+1), nil)
+	return f.finish(changes, slices.Delete(want, doc, doc+1), fmt.Sprintf("remove document %d", doc))
 }
 
 // Documents gives the content of each document as JSON values, empty documents as nil, in the reading of
@@ -161,29 +164,39 @@ func Documents(data []byte) ([]any, error) {
 	return f.contents(), nil
 }
 
-// finish applies changes and checks that the result reads as want.
-func (f *file) finish(changes []change, want []any, path gitops.Path) ([]byte, error) {
+// Line gives the line, from 1, of the deepest value that path leads to in a document; 1 where the text does not say.
+func Line(data []byte, doc int, path gitops.Path) int {
+	f, err := parse(data)
+	if err != nil {
+		return 1
+	}
+	plain, err := f.plainPath(doc, path)
+	if err != nil {
+		return 1
+	}
+	return f.lineNear(doc, plain)
+}
+
+// finish applies changes and checks that the result reads as want; what names the edit.
+func (f *file) finish(changes []change, want []any, what string) ([]byte, error) {
 	after, err := parse(apply(f.data, changes))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrMismatch, err)
+		return nil, fmt.Errorf("%s: %w: %w", what, ErrMismatch, err)
 	}
-	if err := check(after, want, path); err != nil {
-		return nil, err
+	if !equal(any(after.contents()), any(want)) {
+		return nil, fmt.Errorf("%s: %w", what, ErrMismatch)
 	}
 	return after.data, nil
 }
 
-func check(f *file, want []any, path gitops.Path) error {
-	got := f.contents()
-	if len(got) != len(want) {
-		return fmt.Errorf("%s: %w: %d documents instead of %d", path, ErrMismatch, len(got), len(want))
-	}
-	for i := range got {
-		if !equal(got[i], want[i]) {
-			return fmt.Errorf("%s: %w (document %d)", path, ErrMismatch, i)
+// lineNear gives the line of the deepest node that a path leads to.
+func (f *file) lineNear(doc int, path gitops.Path) int {
+	for i := len(path); i >= 0 && f.docs[doc] != nil; i-- {
+		if n, _, err := f.find(doc, path[:i]); err == nil {
+			return f.lineOf(n.first)
 		}
 	}
-	return nil
+	return 1
 }
 
 // apply makes non-overlapping changes, given in any order.

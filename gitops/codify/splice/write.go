@@ -2,6 +2,7 @@ package splice
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -60,7 +61,7 @@ func (w writer) block(value any, indent int) []string {
 // entry gives the lines of a key (written in head, at column indent) and its value.
 func (w writer) entry(head string, value any, indent int) []string {
 	if s, ok := value.(string); ok && w.literalFits(s) {
-		return w.literal(head, s, indent+w.style.Indent)
+		return w.literal(head, s, indent, w.style.Indent)
 	}
 	deeper := indent + w.style.Indent
 	if _, ok := value.([]any); ok {
@@ -77,7 +78,7 @@ func (w writer) entry(head string, value any, indent int) []string {
 func (w writer) item(value any, indent int) []string {
 	dash := strings.Repeat(" ", indent) + "-" + strings.Repeat(" ", w.style.Gap-1)
 	if s, ok := value.(string); ok && w.literalFits(s) {
-		return w.literal(strings.TrimRight(dash, " "), s, indent+w.style.Gap)
+		return w.literal(strings.TrimRight(dash, " "), s, indent, w.style.Gap)
 	}
 	lines := w.block(value, indent+w.style.Gap)
 	if lines == nil {
@@ -87,16 +88,19 @@ func (w writer) item(value any, indent int) []string {
 	return lines
 }
 
-// literal gives a string of several lines as a literal block behind head.
-func (w writer) literal(head, s string, indent int) []string {
-	chomp := "-"
+// literal gives a string of several lines as a literal block behind head, deeper columns to the right of indent.
+func (w writer) literal(head, s string, indent, deeper int) []string {
+	marks := "-"
 	if strings.HasSuffix(s, "\n") {
-		chomp, s = "", strings.TrimSuffix(s, "\n")
+		marks, s = "", strings.TrimSuffix(s, "\n")
 	}
-	out := []string{head + " |" + chomp}
+	if strings.HasPrefix(strings.TrimLeft(s, "\n"), " ") {
+		marks = strconv.Itoa(deeper) + marks
+	}
+	out := []string{head + " |" + marks}
 	for _, line := range strings.Split(s, "\n") {
 		if line != "" {
-			line = strings.Repeat(" ", indent) + line
+			line = strings.Repeat(" ", indent+deeper) + line
 		}
 		out = append(out, line)
 	}
@@ -111,13 +115,10 @@ func literal(s string) bool {
 	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") {
 		return false
 	}
-	if strings.ContainsAny(body[:1], " \t\n") {
+	if strings.Trim(body, " \t\n") == "" || strings.ContainsAny(body[:1], "\t\n") {
 		return false
 	}
 	for _, line := range strings.Split(body, "\n") {
-		if strings.Trim(line, " \t") == "" && line != "" {
-			return false
-		}
 		for _, r := range line {
 			if r != '\t' && !printable(r) {
 				return false
