@@ -30,7 +30,7 @@ func (w *work) answer(_ context.Context) (*Answer, error) {
 	var moves []move
 	closed := map[*goal]bool{}
 	for i, m := range w.members {
-		before, after := w.start.renders[i], w.now.renders[i]
+		before, after := w.start.renders[i], w.current(i)
 		if len(files) == 0 || !w.may(m, before, files) {
 			continue
 		}
@@ -51,7 +51,7 @@ func (w *work) answer(_ context.Context) (*Answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codify: %w", err)
 		}
-		two, err := gitops.DigestDeclared(after.result.Objects)
+		two, err := gitops.DigestDeclared(after.raw.Objects)
 		if err != nil {
 			return nil, fmt.Errorf("codify: %w", err)
 		}
@@ -72,7 +72,7 @@ func (w *work) answer(_ context.Context) (*Answer, error) {
 func (w *work) conclude(proof *gitops.Proof, moves []move, closed map[*goal]bool, any bool) {
 	proof.Verified, proof.Complete = any, len(proof.Unproven) == 0
 	for _, m := range moves {
-		if !w.request.AllowWide || !w.alike(m) {
+		if !w.mayMove(m) {
 			proof.Verified = false
 			proof.Reason = "the edits together move " + m.String()
 			proof.Moved = append(proof.Moved, m.String())

@@ -114,7 +114,7 @@ func (w *work) rounds(ctx context.Context, attempts []*attempt) (clear bool, err
 	for _, a := range attempts {
 		if !a.decided && !a.doubtful {
 			a.goal.settled = true
-			a.goal.outcome.Reason, a.goal.outcome.NearestMiss = noCandidate(a.misses, a.refusals)
+			a.goal.outcome.Reason, a.goal.outcome.NearestMiss = a.site.nowhere(ctx, a.misses, a.refusals)
 		}
 	}
 	return true, nil

@@ -55,7 +55,7 @@ func TestPublicTree(t *testing.T) {
 	}
 	var renders atomic.Int64
 	var spent atomic.Int64
-	request := Request{Tree: tree, Schemas: schemas, AllowWide: os.Getenv("HOLDFAST_CODIFY_WIDE") != "", AllowKind: func(gitops.GroupKind) bool { return true },
+	request := Request{Tree: tree, Schemas: schemas, AllowKind: func(gitops.GroupKind) bool { return true },
 		Fleet: []gitops.Application{app}, Timeout: 10 * time.Minute,
 		Render: func(ctx context.Context, tree gitops.Tree, app gitops.Application) (*render.Result, error) {
 			started := time.Now()
@@ -63,6 +63,9 @@ func TestPublicTree(t *testing.T) {
 			return renderTree(ctx, tree, app)
 		}}
 	request.Wishes = drawn(rand.New(rand.NewPCG(1, 2)), app, result.Objects, wanted)
+	for i := range request.Wishes {
+		request.Wishes[i].AllowWide = os.Getenv("HOLDFAST_CODIFY_WIDE") != ""
+	}
 	started := time.Now()
 	answer, err := Propose(t.Context(), request)
 	if err != nil {

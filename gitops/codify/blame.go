@@ -35,10 +35,14 @@ func (w *work) judgeTrials(ctx context.Context, trials []trial, tree gitops.Tree
 	readers := w.readers(trials[0].goal.member, files)
 	stopped := false
 	for n, i := range readers {
-		m, before := w.members[i], w.now.renders[i]
-		if stopped = n > 0 && tooMany(len(readers)-n) && w.refusedAll(trials, j.closed, moves); stopped {
-			break
+		if n > 0 && tooMany(len(readers)-n) && !w.asked(trials, i, j.closed, moves) {
+			stopped = true
+			continue
 		}
+		if !w.reads(ctx, i, files) {
+			continue
+		}
+		m, before := w.members[i], w.now.renders[i]
 		if before.err != nil {
 			j.unproven[i] = before.err.Error()
 			continue
@@ -97,19 +101,21 @@ func (w *work) blamed(trials []trial, member int, mv move) (out []int, sure bool
 	return nil, false
 }
 
-// refusedAll says whether every undecided trial is refused already, so that the round is not the last one.
-func (w *work) refusedAll(trials []trial, closed []*goal, moves [][]move) bool {
-	undecided := false
+// asked says whether a member's render may still tell something: it may read what a trial edits that is not refused
+// yet. While an undecided one is refused, this is not the last round, and what is decided is not asked about either.
+func (w *work) asked(trials []trial, member int, closed []*goal, moves [][]move) bool {
+	last, open := true, false
 	for n, t := range trials {
-		if t.decided {
-			continue
-		}
-		undecided = true
-		if unwished, _ := w.unwished(moves[n]); len(unwished) == 0 && !t.alone && slices.Contains(closed, t.goal) {
-			return false
+		unwished, _ := w.unwished(moves[n])
+		refused := len(unwished) > 0 || t.alone || !slices.Contains(closed, t.goal)
+		switch {
+		case !t.decided && refused:
+			last = false
+		case !t.decided:
+			open = open || w.mayReach(member, t.candidate.files())
 		}
 	}
-	return undecided
+	return last || open
 }
 
 // verdictOf is the verdict on one trial, as if it had been alone.
@@ -122,10 +128,11 @@ func (w *work) verdictOf(t trial, j judgement, closed map[int][]*goal, moves []m
 	}
 	for i, m := range w.members {
 		before := w.now.renders[i]
-		if len(files) == 0 || len(t.candidate.engine) > 0 || before.err != nil || !w.may(m, before, files) || w.deploys(m, t.goal.wish.App) {
+		if len(files) == 0 || len(t.candidate.engine) > 0 || !w.may(m, before, files) || w.deploys(m, t.goal.wish.App) {
 			continue
 		}
-		if !slices.ContainsFunc(closed[i], t.goal.like) {
+		v.others++
+		if before.err == nil && !slices.ContainsFunc(closed[i], t.goal.like) {
 			v.readers++
 		}
 	}
@@ -142,16 +149,17 @@ func disturbed(t trial, trials []trial) bool {
 // concerns says whether a move is of the goal's field, in an object of the same kind and name.
 func (g *goal) concerns(m move) bool {
 	id := g.wish.Declared.ID
-	if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == "(is gone)") {
+	if id.GroupKind() != m.id.GroupKind() || id.Name != m.id.Name || g.remove != (m.what == isGone) || g.create != (m.what == isNew) {
 		return false
 	}
-	return g.remove || gitops.Overlap(m.old, m.path, g.change.Path) || gitops.Overlap(m.now, m.path, g.change.Path)
+	return g.remove || g.create || gitops.Overlap(m.old, m.path, g.change.Path) || gitops.Overlap(m.now, m.path, g.change.Path)
 }
 
 // like says whether another goal is the same change in another Application.
 func (g *goal) like(o *goal) bool {
-	a, b := g.wish.Declared.ID, o.wish.Declared.ID
-	return a.GroupKind() == b.GroupKind() && a.Name == b.Name && g.remove == o.remove && g.change.Path.Equal(o.change.Path)
+	a, b := g.wish.Declared, o.wish.Declared
+	named := a.ID.Name == b.ID.Name || a.Origin.File == b.Origin.File && a.Origin.Written.Name != "" && a.Origin.Written.Name == b.Origin.Written.Name
+	return a.ID.GroupKind() == b.ID.GroupKind() && named && g.remove == o.remove && g.create == o.create && g.change.Path.Equal(o.change.Path)
 }
 
 // acceptTrials takes over what a round proved, where it also holds against the first tree.

@@ -34,6 +34,15 @@ type Wish struct {
 	FindingID string
 	// RemoveObject asks that Git stops declaring the object, since it is gone from the cluster.
 	RemoveObject bool
+	// CreateObject asks that Git declares Live, which it does not yet. Of Declared the identity alone is read, and
+	// Unauthored are the fields of Live that nobody wrote and that stay out of Git.
+	CreateObject bool
+	Unauthored   []gitops.Path
+	// Scope is how far an edit for the wish may reach. AllowWide accepts that the same field of the same object takes
+	// the same value in Applications that did not ask for it. AllowIncomplete accepts that an Application which may
+	// read a changed file could not be rendered, as long as the file belongs to the wishing Application's own folder.
+	Scope                      gitops.Scope
+	AllowWide, AllowIncomplete bool
 }
 
 // DefaultTimeout is how long one call may take where Request.Timeout is not set.
@@ -54,10 +63,6 @@ type Request struct {
 	Render RenderFunc
 	// Schemas tell which values mean the same and which are defaults. Nil compares literally.
 	Schemas *typed.Schemas
-	// AllowWide accepts that the same field of the same object takes the same value in Applications that
-	// did not ask for it. AllowIncomplete accepts that an Application which may read a changed file could
-	// not be rendered, as long as the file belongs to the wishing Application's own folder.
-	AllowWide, AllowIncomplete bool
 	// Forbidden says of a file that it must not be written, and why. Nil: a built-in list. Holdfast's own
 	// files are never written.
 	Forbidden func(path string) (reason string, no bool)
@@ -82,7 +87,7 @@ type Answer struct {
 // Outcome is what became of one change of one finding.
 type Outcome struct {
 	FindingID string
-	// Path is empty when the whole object was wished away.
+	// Path is empty when the whole object was wished away, or into Git.
 	Path gitops.Path
 	// How says which edit was made, in words.
 	How string
@@ -139,7 +144,7 @@ func (w *work) placeAll(ctx context.Context) error {
 	for i := range w.members {
 		// Of one member at a time: an edit for one may hide what an edit for another moves there.
 		// Entries that come to a list look for their neighbours in a render, so they wait for it.
-		own := slices.DeleteFunc(slices.Clone(ordered), func(g *goal) bool { return g.member != i || g.entry() })
+		own := slices.DeleteFunc(slices.Clone(ordered), func(g *goal) bool { return g.member != i || g.entry() || g.create })
 		if err := w.together(ctx, own); err != nil {
 			return err
 		}

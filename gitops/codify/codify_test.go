@@ -40,8 +40,11 @@ type scenario struct {
 			After         any
 			Remove, Quiet bool
 		}
-		Remove bool
-		Live   map[string]any
+		// Remove wishes the object away, and Create the object Live into Git without what is Unauthored.
+		Remove, Create bool
+		Live           map[string]any
+		Unauthored     []string
+		Scope          gitops.Scope
 	}
 	Untyped, Wide, Incomplete bool
 	// InTree takes the Applications that the engines' objects in the tree declare. Files below mount/ are those
@@ -133,7 +136,7 @@ func renderTree(ctx context.Context, tree gitops.Tree, app gitops.Application) (
 
 func (s scenario) request(t *testing.T, archive *txtar.Archive, tree gitops.Tree, schemas *typed.Schemas) Request {
 	t.Helper()
-	r := Request{Tree: tree, Render: renderTree, Schemas: schemas, AllowWide: s.Wide, AllowIncomplete: s.Incomplete}
+	r := Request{Tree: tree, Render: renderTree, Schemas: schemas}
 	if s.Untyped {
 		r.Schemas = nil
 	}
@@ -170,11 +173,23 @@ func (s scenario) request(t *testing.T, archive *txtar.Archive, tree gitops.Tree
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(result.Objects, func(d gitops.Declared) bool { return d.ID.Kind+"/"+d.ID.Name == w.Object })
+		if w.Create {
+			r.Wishes = append(r.Wishes, creation(t, app, w.Finding, w.Live, w.Unauthored))
+			last := &r.Wishes[len(r.Wishes)-1]
+			last.Scope, last.AllowWide, last.AllowIncomplete = w.Scope, s.Wide, s.Incomplete
+			continue
+		}
+		i := slices.IndexFunc(result.Objects, func(d gitops.Declared) bool { // * stands for a hash
+			found, err := filepath.Match(w.Object, d.ID.Kind+"/"+d.ID.Name)
+			return found && err == nil
+		})
 		if i < 0 {
 			t.Fatalf("%s renders no %s", w.App, w.Object)
 		}
-		wish := Wish{App: app, Declared: result.Objects[i], FindingID: w.Finding, RemoveObject: w.Remove}
+		wish := Wish{
+			App: app, Declared: result.Objects[i], FindingID: w.Finding, RemoveObject: w.Remove,
+			Scope: w.Scope, AllowWide: s.Wide, AllowIncomplete: s.Incomplete,
+		}
 		live := any(wish.Declared.Content)
 		for _, c := range w.Changes {
 			path, err := gitops.ParsePath(c.Path)
@@ -197,6 +212,22 @@ func (s scenario) request(t *testing.T, archive *txtar.Archive, tree gitops.Tree
 		r.Wishes = append(r.Wishes, wish)
 	}
 	return r
+}
+
+// creation wishes a live object into Git.
+func creation(t *testing.T, app gitops.Application, finding string, live map[string]any, unauthored []string) Wish {
+	t.Helper()
+	content, _ := splice.Normal(live).(map[string]any)
+	object := gitops.NewObject(content)
+	wish := Wish{App: app, Declared: gitops.Declared{Object: object}, Live: object, FindingID: finding, CreateObject: true}
+	for _, text := range unauthored {
+		path, err := gitops.ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wish.Unauthored = append(wish.Unauthored, path)
+	}
+	return wish
 }
 
 // decode reads the substitutions of Flux Kustomizations anew, as the engine's decoder does.
@@ -265,7 +296,13 @@ func checkProof(t *testing.T, r Request, a *Answer) {
 			if !placed[w.FindingID+" "+c.Path.String()] || !c.After.Set && c.Path[len(c.Path)-1].IsIndex() {
 				continue
 			}
-			i := slices.IndexFunc(result.Objects, func(d gitops.Declared) bool { return d.ID == w.Declared.ID })
+			i := slices.IndexFunc(result.Objects, func(d gitops.Declared) bool {
+				id := d.ID
+				if base := baseOf(id.Name); base != "" && base == baseOf(w.Declared.ID.Name) {
+					id.Name = w.Declared.ID.Name // the hash in its name follows its contents
+				}
+				return id == w.Declared.ID
+			})
 			got := splice.Lookup(result.Objects[i].Content, c.Path)
 			if got.Set != c.After.Set || r.Schemas == nil && !cmp.Equal(splice.Normal(got.V), splice.Normal(c.After.V)) {
 				t.Errorf("%s %s: renders %v, wished %v", w.FindingID, c.Path, got.V, c.After.V)

@@ -56,7 +56,7 @@ func (r *Request) forbiddenChange(id gitops.ObjectID, p gitops.Path) (reason str
 	}
 	switch {
 	case id.Group == "" && id.Kind == "Secret" && (first == "data" || first == "stringData"):
-		return "a Secret's values are never written to Git", true
+		return SecretValue, true
 	case first == "status":
 		return "status is the cluster's to write", true
 	case serverSet(p):
@@ -78,6 +78,12 @@ func (r *Request) forbiddenChange(id gitops.ObjectID, p gitops.Path) (reason str
 	}
 	return fmt.Sprintf("%s is not written: %s", id.Kind, why), true
 }
+
+// What is said of Secrets, and what remains to be done about them.
+const (
+	SecretValue   = "a Secret's values are never written to Git: change the value where Git has it, encrypted or in a store, or revert the live one"
+	secretRemains = "a Secret is never written to Git: put it where Git has its secrets, encrypted or in a store, or delete it from the cluster"
+)
 
 // serverSet are the fields of metadata that no manifest holds.
 func serverSet(p gitops.Path) bool {

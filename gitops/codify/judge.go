@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path"
 	"reflect"
 	"slices"
@@ -59,6 +60,9 @@ func (w *work) judge(ctx context.Context, g *goal, c Candidate) verdict {
 	var moves []move
 	readers := w.readers(g.member, files)
 	for n, i := range readers {
+		if !w.reads(ctx, i, files) {
+			continue
+		}
 		m, before := w.members[i], w.now.renders[i]
 		if !w.deploys(m, g.wish.App) && len(c.engine) == 0 {
 			v.others++
@@ -115,18 +119,24 @@ func (c Candidate) files() []string {
 }
 
 // readers gives the members that may read the files, the given one in front: a candidate that fails there needs
-// no other render.
+// no other render. The others follow by how much they read, the least first, and then those that are not rendered yet.
 func (w *work) readers(first int, files []string) []int {
 	var out []int
+	weight := map[int]int{first: -1}
 	for i, m := range w.members {
 		switch {
-		case !w.may(m, w.now.renders[i], files):
-		case i == first:
-			out = append([]int{i}, out...)
-		default:
+		case w.now.renders[i].none():
+			if r := w.unread[i]; r != nil && r.has(files) {
+				out, weight[i] = append(out, i), math.MaxInt
+			}
+		case w.may(m, w.now.renders[i], files):
 			out = append(out, i)
+			if _, known := weight[i]; !known {
+				weight[i] = w.now.renders[i].weight(w.now.tree)
+			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(weight[a], weight[b]) })
 	return out
 }
 
@@ -248,7 +258,6 @@ type move struct {
 	member *member
 	id     gitops.ObjectID
 	path   gitops.Path
-	after  gitops.Value
 	what   string
 	// old and now are the whole object, in which wished paths find their list entries.
 	old, now map[string]any
@@ -310,7 +319,7 @@ func (w *work) compare(index int, before, after rendered, engine []engineEdit) (
 			}
 		}
 		for _, p := range differences(expected, any(now.Content), nil) {
-			moves = append(moves, move{member: m, id: old.ID, path: p, after: splice.Lookup(now.Content, p), old: old.Content, now: now.Content})
+			moves = append(moves, move{member: m, id: old.ID, path: p, old: old.Content, now: now.Content})
 		}
 	}
 	for _, d := range after.result.Objects {

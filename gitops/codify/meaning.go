@@ -99,7 +99,11 @@ func withoutDefaults(t *typed.Type, around []map[string]any, value any) any {
 			if child == nil {
 				child = typed.Anything()
 			}
-			out[name] = withoutDefaults(child, inner, e)
+			kept := withoutDefaults(child, inner, e)
+			if m, ok := kept.(map[string]any); ok && len(m) == 0 && f != nil && typed.Absent(f, kept) {
+				continue
+			}
+			out[name] = kept
 		}
 		return out
 	}

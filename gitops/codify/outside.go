@@ -16,12 +16,18 @@ import (
 func (s site) nowhere(ctx context.Context, misses []miss, refusals []string) (reason, nearest string) {
 	reason, nearest = noCandidate(misses, refusals)
 	if s.create {
+		if len(misses) == 0 {
+			reason = "no place was found that could declare it as it lives"
+		}
 		if s.app.Render.Helm != nil {
 			reason = "everything of this Application is made by a chart, whose templates are never written, and no list of further objects among its values takes it: declare it in the chart, or by another Application"
 		}
 		return reason, nearest
 	}
 	object := engines.ObjectID(s.app)
+	if s.ownObject() != nil {
+		return reason, nearest
+	}
 	if _, held := s.tree.Read(s.app.Render.File); held && s.app.Render.File != "" || object.Kind == "" {
 		return reason, nearest
 	}

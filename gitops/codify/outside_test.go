@@ -43,11 +43,11 @@ spec:
 	}{
 		"an inline patch": {app(&gitops.Kustomize{Patches: []gitops.Patch{
 			{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: other}\nspec: {replicas: 4}\n", Target: &gitops.PatchTarget{Name: "other"}},
-			{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 4}\n", Target: &gitops.PatchTarget{Kind: "Deployment"}},
-		}}, nil), "spec.replicas", int64(5), "spec.patches[1] of Kustomization flux-system/shop"},
+			{Patch: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {minReadySeconds: 4}\n", Target: &gitops.PatchTarget{Kind: "Deployment"}},
+		}}, nil), "spec.minReadySeconds", int64(5), "spec.patches[1] of Kustomization flux-system/shop"},
 		"an operation of an inline patch": {app(&gitops.Kustomize{Patches: []gitops.Patch{
-			{Patch: "- {op: replace, path: /spec/replicas, value: 4}\n", Target: &gitops.PatchTarget{Kind: "Deployment"}},
-		}}, nil), "spec.replicas", int64(5), "spec.patches[0] of Kustomization flux-system/shop"},
+			{Patch: "- {op: add, path: /spec/minReadySeconds, value: 4}\n", Target: &gitops.PatchTarget{Kind: "Deployment"}},
+		}}, nil), "spec.minReadySeconds", int64(5), "spec.patches[0] of Kustomization flux-system/shop"},
 		"an image": {app(&gitops.Kustomize{Images: []gitops.Image{{Name: "registry.test/web", NewTag: "2"}}}, nil),
 			"spec.template.spec.containers[name=web].image", "registry.test/web:3", "spec.images[0] of Kustomization flux-system/shop"},
 		"a chart's value": {app(nil, &gitops.Helm{ReleaseName: "web", Namespace: "shop", Values: []gitops.Values{{

@@ -57,13 +57,12 @@ func (w *work) mayMove(m move) bool {
 			_, _, unlike := w.differs(g, gitops.NewObject(m.now))
 			return !unlike
 		}
-		if !m.path.HasPrefix(g.change.Path) && !g.change.Path.HasPrefix(m.path) {
+		now := splice.Lookup(m.now, g.change.Path)
+		if want := g.change.After; now.Set != want.Set || now.Set && !w.meaning.same(gitops.NewObject(m.now), g.change.Path, now.V, want.V) {
 			return false
 		}
-		want := g.change.After
-		if m.path.HasPrefix(g.change.Path) && want.Set {
-			want = splice.Lookup(want.V, m.path[len(g.change.Path):])
-		}
-		return want.Set == m.after.Set && reflect.DeepEqual(splice.Normal(want.V), splice.Normal(m.after.V))
+		expected := splice.Lookup(transplant(m.old, m.now, g.change.Path), m.path)
+		is := splice.Lookup(m.now, m.path)
+		return expected.Set == is.Set && reflect.DeepEqual(splice.Normal(expected.V), splice.Normal(is.V))
 	})
 }

@@ -87,7 +87,7 @@ func (w *work) restore(c checkpoint) {
 func (w *work) broken() string {
 	closed := map[*goal]bool{}
 	for i := range w.members {
-		before, after := w.start.renders[i], w.now.renders[i]
+		before, after := w.start.renders[i], w.current(i)
 		if before.err != nil || after.err != nil || before.result == after.result {
 			continue
 		}
@@ -96,7 +96,7 @@ func (w *work) broken() string {
 			closed[g] = true
 		}
 		for _, m := range moves {
-			if !w.request.AllowWide || !w.alike(m) {
+			if !w.mayMove(m) {
 				return "together with the edits of other changes it would also move " + m.String()
 			}
 		}

@@ -27,6 +27,8 @@ type work struct {
 	engine []engineEdit
 	finds  *finds
 	memo   memo
+	// unread are members without a render until an edit may reach them.
+	unread map[int]*reach
 }
 
 // goal is one wished change, or an object wished away or into Git.
@@ -68,9 +70,13 @@ func newWork(request Request) *work {
 	return w
 }
 
-// begin renders every member from the first tree.
+// begin renders the members from the first tree, those excepted that no edit may ever reach.
 func (w *work) begin(ctx context.Context) error {
+	w.unread = w.unreadMembers()
 	for i, m := range w.members {
+		if w.unread[i] != nil {
+			continue
+		}
 		w.start.renders[i] = w.render(ctx, w.request.Tree, m, m.app)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("codify: %w", err)
