@@ -19,6 +19,9 @@ func InTree(tree gitops.Tree) ([]gitops.Application, []gitops.EngineProblem) {
 		d := decoder{}
 		d.application(o.Object)
 		for _, app := range d.applications {
+			if app.Source.Path == "" {
+				continue // none of its sources is known here: a patch of one, as a rule
+			}
 			app.Render.File, app.Render.Document = o.Origin.File, o.Origin.Document
 			applications = append(applications, app)
 		}

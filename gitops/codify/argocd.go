@@ -116,7 +116,11 @@ func (s site) argoImage(list []any, have, want image, set func(i int, text strin
 			name = shown.name
 		}
 		if shown.name == have.name || name == have.name {
-			return set(i, imageText(name, want, renamed), changesValue)
+			out := set(i, imageText(name, want, renamed), changesValue)
+			for n := range out {
+				out[n].rank = -1 // it decides which image it is, whatever the manifest says
+			}
+			return out
 		}
 	}
 	return set(len(list), imageText(have.name, want, false), addsEntry)

@@ -141,6 +141,14 @@ func (s site) inSet(ctx context.Context, p provided, what wording, change gitops
 	if !ok {
 		return nil
 	}
+	before, _ := p.element.made(d.Object)
+	wanted := without(before.Content, change.Path)
+	if change.After.Set {
+		wanted = with(before.Content, change.Path, splice.Normal(change.After.V))
+	}
+	if change, ok = edited(any(before.Content), wanted); !ok {
+		return nil
+	}
 	at := append(setPath("template"), change.Path...)
 	text, isText := splice.Lookup(d.Content, at).V.(string)
 	if isText && strings.Contains(text, "{{") {
@@ -160,7 +168,7 @@ func (s site) inSet(ctx context.Context, p provided, what wording, change gitops
 		return nil
 	}
 	if what.label != "" {
-		what.label = "spec.template." + what.label
+		what.label += " of the template"
 	}
 	return s.through(ctx, p, what, gitops.FieldChange{Path: at, After: change.After}, setPath("template"), max(added, addsSection))
 }

@@ -55,7 +55,15 @@ func (s site) editRenderer(ctx context.Context, object place, at gitops.Path) []
 			continue
 		}
 		head, _, _ := strings.Cut(c.What, " in ")
-		out = append(out, s.inObject(ctx, wording{head: head, label: at.String()}, change, gitops.Path{gitops.Field("spec"), gitops.Field("postRenderers")}, c.Added)...)
+		added, rank := c.Added, 0
+		if added > changesValue { // what is not there yet is better said by a value
+			added, rank = max(lastResort, added), afterValues-1
+		}
+		edits := s.inObject(ctx, wording{head: head, label: at.String()}, change, gitops.Path{gitops.Field("spec"), gitops.Field("postRenderers")}, added)
+		for i := range edits {
+			edits[i].rank += rank
+		}
+		out = append(out, edits...)
 	}
 	return out
 }

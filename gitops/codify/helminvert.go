@@ -19,7 +19,8 @@ func (p *prober) invert(n node, m marker, after map[string]any) []valueEdit {
 	}
 	switch m.kind {
 	case asPair:
-		return p.pairs(n, after)
+		form, _ := m.value.V.(map[string]any)
+		return p.pairs(n, form[markKey], after)
 	case asItem, asRecord:
 		return p.items(n, m, after)
 	}
@@ -155,7 +156,7 @@ func (p *prober) wished() any {
 
 // pairs guesses keys of a mapping from what became of one more key: a key of a rendered mapping, or an entry of a
 // rendered list.
-func (p *prober) pairs(n node, after map[string]any) []valueEdit {
+func (p *prober) pairs(n node, form any, after map[string]any) []valueEdit {
 	before, wished := any(p.objects[p.declared.ID]), p.wished()
 	var out []valueEdit
 	for _, q := range pairedIn(after, nil) {
@@ -171,8 +172,10 @@ func (p *prober) pairs(n node, after map[string]any) []valueEdit {
 				continue
 			}
 			changed[key] = gitops.Value{}
-			if bound := map[string]any{}; wants && unify(pattern, v, bound) && bound[markValue] != nil {
-				v = bound[markValue]
+			if bound := map[string]any{}; wants && unify(pattern, v, bound) && len(bound) > 0 {
+				if value, ok := filled(form, bound); ok {
+					v = value
+				}
 			}
 			if wants {
 				changed[key] = gitops.Present(v)
@@ -195,8 +198,9 @@ func (p *prober) pairs(n node, after map[string]any) []valueEdit {
 		}
 		for _, e := range leftOver(want, was) {
 			if bound := map[string]any{}; unify(entry, e, bound) {
-				if key, ok := bound[markKey].(string); ok {
-					changed[key] = gitops.Present(bound[markValue])
+				value, ok := filled(form, bound)
+				if key, named := bound[markKey].(string); named && ok {
+					changed[key] = gitops.Present(value)
 				}
 			}
 		}
@@ -329,7 +333,11 @@ func rewritten(current []any, first int, was, want []any, entry, form any) ([]an
 			next = append(next, w) // printed as it is
 			continue
 		}
-		next = append(next, filled(form, bound))
+		value, ok := filled(form, bound)
+		if !ok {
+			return nil, false
+		}
+		next = append(next, value)
 	}
 	return next, !reflect.DeepEqual(next, current)
 }

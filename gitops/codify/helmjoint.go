@@ -99,8 +99,27 @@ func (p *prober) fieldWith(ctx context.Context, edits []valueEdit) (string, bool
 	return text, ok
 }
 
-// parts solves for several values that show in the field's text at once: each gets a mark of its own.
+// parts solves for several values that show in the field's text at once: those that are texts already, and with them
+// one of those that are not.
 func (p *prober) parts(ctx context.Context, on, movers []valueEdit, want string) {
+	var there, open []valueEdit
+	for _, e := range movers {
+		if now, _ := shown(gitops.Lookup(p.release.all, e.at).V); now != "" {
+			there = append(there, e)
+		} else {
+			open = append(open, e)
+		}
+	}
+	p.solve(ctx, on, there, want)
+	for _, e := range open {
+		if len(p.out) == 0 && ctx.Err() == nil {
+			p.solve(ctx, on, append(slices.Clip(there), e), want)
+		}
+	}
+}
+
+// solve gives each of some values a mark of its own, and finds what stands for the marks in what is wished.
+func (p *prober) solve(ctx context.Context, on, movers []valueEdit, want string) {
 	if len(movers)+len(on) < 2 {
 		return
 	}

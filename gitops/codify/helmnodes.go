@@ -18,30 +18,6 @@ type node struct {
 	score int
 }
 
-// Texts that stand in for values. They are lower-case names, so that they pass where names are asked for.
-const (
-	markText  = "zqv7x"
-	markKey   = "zqk7x"
-	markValue = "zqe7x"
-)
-
-// marker is another value for a node.
-type marker struct {
-	value gitops.Value
-	kind  markerKind
-}
-
-type markerKind int
-
-const (
-	asText   markerKind = iota // a text, or a text around markText
-	asOther                    // another number, another text
-	asFlip                     // the other boolean
-	asPair                     // a mapping with one more key
-	asItem                     // a list with one more text
-	asRecord                   // a list with one more mapping
-)
-
 // nodes lists the values that the object's template names, the likeliest for the goal's field first.
 func (p *prober) nodes() []node {
 	refs := p.release.chart.Uses(p.declared.Origin.File)
@@ -209,83 +185,4 @@ func plainWord(text string) string {
 		return -1
 	}, strings.ToLower(text))
 	return strings.TrimSuffix(text, "s")
-}
-
-// markers are the other values with which a node is tried, in order.
-func (n node) markers(s site) []marker {
-	text := marker{gitops.Present(markText), asText}
-	pair := marker{gitops.Present(map[string]any{markKey: markValue}), asPair}
-	switch v := n.value.V.(type) {
-	case string:
-		if v == "" {
-			return []marker{text, {gitops.Present(int64(7001)), asOther}}
-		}
-		return []marker{text, {gitops.Present(varied(v)), asOther}}
-	case int64:
-		return []marker{{gitops.Present(v + 1), asOther}, text}
-	case float64:
-		return []marker{{gitops.Present(v + 1), asOther}}
-	case bool:
-		return []marker{{gitops.Present(!v), asFlip}}
-	case map[string]any:
-		return []marker{pair}
-	case []any:
-		return listMarkers(v)
-	}
-	flip := marker{gitops.Present(true), asFlip}
-	number := marker{gitops.Present(int64(7001)), asOther}
-	lists := listMarkers(nil)
-	switch s.change.After.V.(type) {
-	case map[string]any:
-		return []marker{pair, flip, lists[0]}
-	case []any:
-		return append(lists, flip)
-	case int64, float64:
-		return []marker{number, text, flip, pair, lists[1]}
-	case bool:
-		return []marker{flip, text, pair}
-	}
-	return []marker{text, number, pair, flip, lists[0], lists[1]}
-}
-
-// listMarkers are a list with one more entry: a text, a mapping of name and value, one formed like the last.
-func listMarkers(list []any) []marker {
-	with := func(e any, kind markerKind) marker {
-		return marker{gitops.Present(append(slices.Clone(list), e)), kind}
-	}
-	out := []marker{
-		with(markValue, asItem),
-		with(map[string]any{"name": markKey, "value": markValue}, asRecord),
-	}
-	if len(list) > 0 {
-		if m, ok := list[len(list)-1].(map[string]any); ok {
-			out = append(out, with(stamped(m), asRecord))
-		}
-	}
-	return out
-}
-
-// stamped gives a mapping with marks for its texts: markKey for the name, markValue for others.
-func stamped(m map[string]any) map[string]any {
-	out := maps.Clone(m)
-	for k, v := range m {
-		if _, text := v.(string); text && k == "name" {
-			out[k] = markKey
-		} else if text {
-			out[k] = markValue
-		}
-	}
-	return out
-}
-
-// varied gives another text of the same form: its last digit, or else its last letter, is another one.
-func varied(text string) string {
-	b := []byte(text)
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] >= '0' && b[i] <= '9' {
-			b[i] = '0' + (b[i]-'0'+1)%10
-			return string(b)
-		}
-	}
-	return text + "x"
 }

@@ -134,7 +134,7 @@ func (p *prober) search(ctx context.Context) *find {
 
 // try changes one value in the ways that suit it, and follows those that move the field.
 func (p *prober) try(ctx context.Context, n node) {
-	for _, m := range n.markers(p.site) {
+	for _, m := range p.markers(n) {
 		with := p.probe(ctx, overlay(p.release.all, n.at, m.value), false)
 		if with.err != nil || !p.movesField(with, m.kind) {
 			continue

@@ -57,6 +57,11 @@ func (w *work) link(ctx context.Context) error {
 			r := w.now.renders[i]
 			in, app, err := w.inputsOf(ctx, m, r.app, places)
 			m.inputs = in
+			if file, document, ok := w.standsIn(in); ok && r.app.Render.File == "" {
+				for _, a := range []*gitops.Application{&m.app, &r.app, &app, &w.now.renders[i].app} {
+					a.Render.File, a.Render.Document = file, document
+				}
+			}
 			switch {
 			case err != nil && r.err == nil:
 				w.now.renders[i] = rendered{app: r.app, err: err}
@@ -78,6 +83,15 @@ func (w *work) link(ctx context.Context) error {
 		m.shadow = m.app.Cluster == "" && !m.root && m.app.Render.File != "" && !wishes && w.stands(m.app.Render)
 	}
 	return nil
+}
+
+// standsIn gives the document in which the engine's own object is written.
+func (w *work) standsIn(in *inputs) (file string, document int, ok bool) {
+	if in == nil || in.object == nil || in.object.element != nil {
+		return "", 0, false
+	}
+	d, ok := w.now.renders[in.object.member].find(in.object.id)
+	return d.Origin.File, d.Origin.Document, ok && d.Origin.File != "" && d.Origin.Item < 0 && !templated(d)
 }
 
 // stands says whether the document that holds an Application is what an Application of some cluster is made of.
@@ -472,7 +486,7 @@ func (w *work) renderVia(ctx context.Context, tree gitops.Tree, m *member, app g
 	if err == nil && result == nil {
 		result = &render.Result{}
 	}
-	return rendered{app: fed, result: w.named(m, result), err: err}
+	return rendered{app: fed, result: w.named(m, result), err: err, raw: result}
 }
 
 // providers are the members that a member takes from, directly or by others.

@@ -2,6 +2,7 @@ package flux
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"holdfast/gitops"
@@ -22,6 +23,9 @@ func InTree(tree gitops.Tree) ([]gitops.Application, []gitops.EngineProblem) {
 	for _, o := range all {
 		d := decoder{find: nearest(all, o.Origin.File)}
 		d.decode(o.Object)
+		if slices.ContainsFunc(d.problems, func(p gitops.EngineProblem) bool { return p.Kind == gitops.Undecodable && p.Blocks }) {
+			d.applications = nil // a patch of one, as a rule
+		}
 		for _, app := range d.applications {
 			app.Render.File, app.Render.Document = o.Origin.File, o.Origin.Document
 			applications = append(applications, app)
