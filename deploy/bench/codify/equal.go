@@ -16,64 +16,88 @@ type difference struct {
 }
 
 // differences compares two contents of an object. An empty mapping or list equals none only where the API server
-// says so of the field.
+// says so of the field, and a default equals absence.
 func differences(schemas *typed.Schemas, a, b map[string]any) []difference {
 	t, ok := schemas.Lookup(textOf(a["apiVersion"]), textOf(a["kind"]))
 	if !ok {
 		t = schemas.Untyped()
 	}
 	var out []difference
-	differ(t, a, b, nil, &out)
+	pair{t, nil, nil}.differ(a, b, nil, &out)
 	return out
 }
 
-func differ(t *typed.Type, a, b any, at gitops.Path, out *[]difference) {
+// pair is a place in two contents: its type, and the mappings around it in each, which defaults depend on.
+type pair struct {
+	of               *typed.Type
+	aroundA, aroundB []map[string]any
+}
+
+func (p pair) at(t *typed.Type) pair {
 	if t == nil {
 		t = typed.Anything()
 	}
+	p.of = t
+	return p
+}
+
+func (p pair) differ(a, b any, at gitops.Path, out *[]difference) {
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
-			differMaps(t, x, y, at, out)
+			p.aroundA, p.aroundB = append(slices.Clip(p.aroundA), x), append(slices.Clip(p.aroundB), y)
+			p.differMaps(x, y, at, out)
 			return
 		}
 	case []any:
 		if y, ok := b.([]any); ok {
-			differLists(t, x, y, at, out)
+			p.differLists(x, y, at, out)
 			return
 		}
 	}
-	if !typed.Equal(t, a, b) {
+	if !typed.Equal(p.of, a, b) {
 		*out = append(*out, difference{path: at})
 	}
 }
 
-func differMaps(t *typed.Type, a, b map[string]any, at gitops.Path, out *[]difference) {
+func (p pair) differMaps(a, b map[string]any, at gitops.Path, out *[]difference) {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
 		x, inA := a[key]
 		y, inB := b[key]
-		path := at.Child(gitops.Field(key))
+		path, field := at.Child(gitops.Field(key)), p.of.Field(key)
 		switch {
 		case inA && inB:
-			differ(t.Child(key), x, y, path, out)
-		case inA && !typed.Absent(t.Field(key), x), inB && !typed.Absent(t.Field(key), y):
+			p.at(p.of.Child(key)).differ(x, y, path, out)
+		case inA && !absent(field, p.aroundA, x), inB && !absent(field, p.aroundB, y):
 			*out = append(*out, difference{path: path})
 		}
 	}
 }
 
-func differLists(t *typed.Type, a, b []any, at gitops.Path, out *[]difference) {
+// absent says whether the API server stores the same for a value as for none.
+func absent(f *typed.Field, around []map[string]any, v any) bool {
+	if typed.Absent(f, v) {
+		return true
+	}
+	if f == nil {
+		return false
+	}
+	standard, ok := f.Default(around)
+	return ok && typed.Equal(f.Type, standard, v)
+}
+
+func (p pair) differLists(a, b []any, at gitops.Path, out *[]difference) {
 	if len(a) != len(b) {
 		*out = append(*out, difference{path: at})
 		return
 	}
 	var inside []difference
 	for i := range a {
-		differ(t.Elem, a[i], b[i], at.Child(gitops.Index(i)), &inside)
+		p.at(p.of.Elem).differ(a[i], b[i], at.Child(gitops.Index(i)), &inside)
 	}
-	if slices.ContainsFunc(inside, func(d difference) bool { return !d.order }) && typed.Equal(t, a, b) {
+	if slices.ContainsFunc(inside, func(d difference) bool { return !d.order }) && typed.Equal(p.of, a, b) {
 		inside = []difference{{path: at, order: true}}
 	}
 	*out = append(*out, inside...)

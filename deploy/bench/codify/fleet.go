@@ -38,6 +38,11 @@ func newEstate(r repository, tree gitops.Tree) *estate {
 			e.skip(app, "its source is another repository: "+app.Source.Repo)
 			continue
 		}
+		if slices.ContainsFunc(app.Mounts, func(m gitops.Mount) bool { return !m.Known }) {
+			// With a network it would be rendered; without, it would be in the way of every edit of its object.
+			e.skip(app, "its chart or values come from elsewhere: it is left out of the Fleet too")
+			continue
+		}
 		e.fleet = append(e.fleet, app)
 		if !slices.ContainsFunc(r.Engines, func(folder string) bool { return within(app.Render.File, folder) }) {
 			continue
@@ -45,8 +50,6 @@ func newEstate(r repository, tree gitops.Tree) *estate {
 		switch {
 		case app.Source.Kind != "GitRepository" && app.Source.Kind != "Git":
 			e.skip(app, "its source is a "+app.Source.Kind)
-		case slices.ContainsFunc(app.Mounts, func(m gitops.Mount) bool { return !m.Known }):
-			e.skip(app, "its chart or values come from elsewhere")
 		default:
 			e.apps = append(e.apps, app)
 		}
