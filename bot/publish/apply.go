@@ -74,6 +74,9 @@ func apply(ctx context.Context, f forge.Publisher, commits Commits, a Action, no
 		return rewrite(ctx, f, t, note)
 	case Close:
 		text := fmt.Sprintf("Seen at %s: %s. Closed.", now.UTC().Format(time.RFC3339), a.Reason)
+		if a.Note != "" {
+			text += "\n\n" + a.Note
+		}
 		if err := f.Comment(ctx, t.Kind, t.Number, text); err != nil {
 			return t, "", wrap(err, "commenting on %s %d", t.Kind, t.Number)
 		}

@@ -29,6 +29,8 @@ type Action struct {
 	Reason   string
 	Proposal bot.Proposal // for Open, Update, Reopen
 	Thread   bot.Thread   // for all but Open
+	// Note is added to the comment of a Close: where the evidence stood. May be empty.
+	Note string
 }
 
 // healedMark is the line that tells a codify whose live value is gone for now.

@@ -35,12 +35,13 @@ func Records(in Input) []ledger.Record {
 		}
 	}
 	for _, f := range in.Scan.Findings {
-		app, ours := b.apps[f.Cluster+"/"+f.Application]
-		if !f.Drift || !ours {
+		if !f.Drift {
 			continue
 		}
 		b.drifts[f.ID] = true
-		b.finding(app, f)
+		if app, ours := b.apps[f.Cluster+"/"+f.Application]; ours {
+			b.finding(app, f)
+		}
 	}
 	for _, o := range in.Outcomes {
 		if o.Err == nil {
