@@ -43,8 +43,10 @@ type Proposal struct {
 // FileChange is one file of a pull request. Before is nil for a new file, After nil for a removed one.
 type FileChange struct {
 	gitops.Edit
-	// Diff is unified, as git apply takes it.
-	Diff string
+	// Diff is unified, as git apply takes it, unless Hidden: then it leaves lines out that git apply needs, since they
+	// hold values of Secrets.
+	Diff   string
+	Hidden bool
 }
 
 // State is the state of a thread on a forge.

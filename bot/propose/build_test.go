@@ -77,8 +77,7 @@ func (f *fixture) drift(cluster, name, key, live string, d detect.Disposition, c
 			Path: gitops.Path{gitops.Field("data"), gitops.Field(key)}, Git: gitops.Present("1"), Live: gitops.Present(live),
 			Differs: true, Drift: true, Cause: detect.CauseManual, Kind: detect.Changed, Disposition: d, Risk: detect.Medium, Rule: "test",
 			Writer: &detect.Writer{Manager: "kubectl-edit", Confidence: detect.ByManager},
-			// the base is shared by the clusters of a test
-			AllowWide: true,
+			Grant:  detect.Grant{AllowWide: true}, // the base is shared by the clusters of a test
 		}},
 	}
 	content := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "a"}, "data": map[string]any{"x": "1", "z": "1"}}
@@ -198,15 +197,16 @@ func TestBuild(t *testing.T) {
 			[]string{"issue | Drift: ConfigMap a/gone on one | drift drift/medium drift/codify | 1"},
 			[]string{"the head of main does not declare it any more"},
 		},
-		"a shared base is not codified where policy does not allow to move others": {
+		"of a shared base that is codified for which policy allows to move others": {
 			[]string{"one", "two"}, func(f *fixture) {
 				narrow := func(f *detect.Finding) { f.Fields[0].AllowWide = false }
 				f.drift("one", "c", "x", "2", detect.Codify)
 				f.drift("one", "d", "x", "2", detect.Codify, narrow)
 			}, []string{
+				"pull-request | Codify ConfigMap a/c x of shop on one | drift drift/medium drift/codify | 1",
 				"issue | Drift: ConfigMap a/c on one | drift drift/medium drift/codify | 1",
 				"issue | Drift: ConfigMap a/d on one | drift drift/medium drift/codify | 1",
-			}, []string{"*", "*"},
+			}, []string{"*"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

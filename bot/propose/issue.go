@@ -13,8 +13,8 @@ import (
 	"holdfast/templates"
 )
 
-// issues gives one issue for each drift. The same change of the same object on several clusters is one root
-// cause, with one issue.
+// issues gives one issue for each drift of the scan. The same change of the same object on several clusters is one
+// root cause, with one issue.
 func issues(in Input, plans map[string]plan) ([]bot.Proposal, error) {
 	byCause := map[string][]detect.Finding{}
 	var order []string
@@ -33,6 +33,9 @@ func issues(in Input, plans map[string]plan) ([]bot.Proposal, error) {
 	}
 	var out []bot.Proposal
 	for _, cause := range order {
+		if !slices.ContainsFunc(byCause[cause], in.here) {
+			continue
+		}
 		p, err := issue(in, cause, byCause[cause], plans)
 		if err != nil {
 			return nil, err
@@ -85,7 +88,7 @@ func issue(in Input, cause string, same []detect.Finding, plans map[string]plan)
 		Disposition: string(f.Disposition), Object: object, Presence: string(f.Presence), Risk: f.Risk.String(),
 		Cause: string(f.Cause), Reason: f.Reason, Controls: controlsOf(same), Rules: rulesOf(same[:1], ""),
 		Changes: changesOf(same[:1], ""), Explained: explained(f), Answers: issueAnswers(f),
-		Codify: planned(same, plans, func(p plan) string { return p.codify }),
+		Codify: planned(same, plans, plan.codifies),
 		Revert: planned(same, plans, func(p plan) string { return p.revert }), PullRequest: plans[f.ID].pullRequest,
 	}
 	if f.Declared != nil && f.Declared.Origin.File != "" {
@@ -165,8 +168,15 @@ func issueAnswers(f detect.Finding) []templates.Answer {
 		return "`holdfast propose --finding " + f.ID + " --disposition " + string(d) + "`"
 	}
 	out := []templates.Answer{}
-	if f.Presence == detect.Both && f.Disposition != detect.Codify {
-		out = append(out, templates.Answer{How: "to keep the live value", Effect: command(detect.Codify) + " opens a pull request that writes it to Git"})
+	if f.Disposition != detect.Codify {
+		how, effect := "to keep the live value", " opens a pull request that writes it to Git"
+		switch f.Presence {
+		case detect.LiveOnly:
+			how, effect = "to keep the object", " opens a pull request that declares it in Git"
+		case detect.GitOnly:
+			how, effect = "to leave it deleted", " opens a pull request that removes it from Git"
+		}
+		out = append(out, templates.Answer{How: how, Effect: command(detect.Codify) + effect})
 	}
 	if f.Disposition != detect.Revert && (f.Offer == detect.Revert || f.Presence != detect.LiveOnly) {
 		out = append(out, templates.Answer{How: "to bring Git's state back", Effect: command(detect.Revert) + " opens a pull request whose merge makes the engine apply Git again, where an engine does so"})

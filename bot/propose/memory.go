@@ -29,31 +29,35 @@ func remembered(in Input) []detect.Finding {
 	return out
 }
 
-// codifyKey is the key of the group's codify. While an open one is about nothing that drifts now, its
-// recorded values are kept for a person to decide about, and the next key is taken.
-func (g group) codifyKey() string {
+// key is the key of a codify. While an open one is about nothing that drifts now, its recorded values are kept for a
+// person to decide about, and the next key is taken.
+func (j joint) key() string {
 	for n := 1; ; n++ {
 		name := "codify"
 		if n > 1 {
 			name += " " + strconv.Itoa(n)
 		}
-		key := bot.Key(g.scope(), name, string(bot.AsPullRequest))
-		if !g.undone(key) {
+		key := bot.Key(j.lead().scope(), name, string(bot.AsPullRequest))
+		if !j.undone(key) {
 			return key
 		}
 	}
 }
 
-func (g group) undone(key string) bool {
-	for _, t := range g.in.Threads {
+func (j joint) undone(key string) bool {
+	for _, t := range j.lead().in.Threads {
 		known, _, ok := bot.ParseMarker(t.Body)
 		if !ok || known != key || t.State != bot.Open {
 			continue
 		}
 		before := bot.ParseRecord(t.Body).About
-		for name := range about(g.drifts, "") {
-			if _, still := before[name]; still {
-				return false
+		for _, g := range j {
+			now := about(g.drifts, "")
+			maps.Copy(now, about(g.drifts, detect.Codify))
+			for name := range now {
+				if _, still := before[name]; still {
+					return false
+				}
 			}
 		}
 		return len(before) > 0
@@ -70,10 +74,7 @@ func about(findings []detect.Finding, d detect.Disposition) map[string]string {
 		if len(f.Fields) == 0 {
 			out[f.ID] = f.Fingerprint
 		}
-		for _, field := range f.Fields {
-			if !field.Drift || d != "" && field.Disposition != d {
-				continue
-			}
+		for _, field := range fieldsOf(f, d) {
 			change, _ := json.Marshal([]any{field.Git, field.Live})
 			print := string(change)
 			if field.Masked { // the values are placeholders; the finding's fingerprint tells one change from another

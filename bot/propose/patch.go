@@ -13,6 +13,15 @@ type patchLine struct {
 	before, after int
 }
 
+// plain is the line as the file has it.
+func (l patchLine) plain() string {
+	text, _, unended := strings.Cut(l.text, "\\ No newline")
+	if unended {
+		return strings.TrimSuffix(text, "\n")
+	}
+	return text
+}
+
 // hunks reads the lines of a unified diff, whose header is passed over.
 func hunks(patch string) []patchLine {
 	var out []patchLine

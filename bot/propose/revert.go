@@ -17,7 +17,7 @@ const recordFolder = ".holdfast/reverts"
 
 // revert makes the pull request that brings Git's state back: a record, whose merge makes a new revision
 // that the engine applies. Where the engine corrects by itself it waits for that first.
-func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal, []Skipped, error) {
+func (g *group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal, []Skipped, error) {
 	wanted := g.of(detect.Revert)
 	if len(wanted) == 0 {
 		return nil, nil, nil
@@ -39,10 +39,10 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		return nil, skipped, nil
 	}
 	if g.source.Base == "" {
-		return nil, append(skipped, g.skip(due, plans, "revert", g.source.Reason)...), nil
+		return nil, append(skipped, skipRevert(due, plans, g.source.Reason)...), nil
 	}
 	if how.refusal != "" {
-		return nil, g.skip(due, plans, "revert", how.refusal), nil
+		return nil, skipRevert(due, plans, how.refusal), nil
 	}
 	id, applied := g.recordID(due, how.record)
 	if !applied {
@@ -58,7 +58,7 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 		return nil, nil, err
 	}
 	if len(proposal.Proof.Moved) > 0 {
-		return nil, append(skipped, g.skip(due, plans, "revert",
+		return nil, append(skipped, skipRevert(due, plans,
 			"a record in "+how.record+" would change what "+strings.Join(proposal.Proof.Moved, ", ")+" declares: leave that folder out of what is rendered")...), nil
 	}
 	for _, f := range due {
@@ -69,7 +69,17 @@ func (g group) revert(ctx context.Context, plans map[string]plan) (*bot.Proposal
 	return &proposal, skipped, nil
 }
 
-func (g group) revertProposal(ctx context.Context, due []detect.Finding, id string, how undoing) (bot.Proposal, error) {
+// skipRevert gives findings that no commit reverts.
+func skipRevert(findings []detect.Finding, plans map[string]plan, reason string) []Skipped {
+	var out []Skipped
+	for _, f := range findings {
+		out = append(out, Skipped{Finding: f.ID, Reason: reason})
+		note(plans, f.ID, func(p *plan) { p.revert = "not possible by a commit: " + reason })
+	}
+	return out
+}
+
+func (g *group) revertProposal(ctx context.Context, due []detect.Finding, id string, how undoing) (bot.Proposal, error) {
 	key := bot.Key(g.scope(), "revert", string(bot.AsPullRequest))
 	changes := changesOf(due, detect.Revert)
 	then := how.then
@@ -113,7 +123,7 @@ func (g group) revertProposal(ctx context.Context, due []detect.Finding, id stri
 }
 
 // proveNoMove renders the base with and without the record: a revert must not change what is declared.
-func (g group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
+func (g *group) proveNoMove(ctx context.Context, p *bot.Proposal) error {
 	var edits []gitops.Edit
 	for _, f := range p.Files {
 		edits = append(edits, f.Edit)

@@ -8,12 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"holdfast/bot"
 	"holdfast/detect"
 	"holdfast/gitops"
-	"holdfast/gitops/codify"
 	"holdfast/templates"
 )
 
@@ -25,7 +22,7 @@ func Scope(app gitops.Application) string { return app.ID() }
 
 // scope is the Application's, or one of its own for a run that answers picked findings only: the threads of
 // such a run are not those of the whole.
-func (g group) scope() string {
+func (g *group) scope() string {
 	if g.in.Picked == "" {
 		return Scope(g.app)
 	}
@@ -33,7 +30,7 @@ func (g group) scope() string {
 }
 
 // start fills what the pull requests of a group have in common.
-func (g group) start(d detect.Disposition, key string, findings []detect.Finding) bot.Proposal {
+func (g *group) start(d detect.Disposition, key string, findings []detect.Finding) bot.Proposal {
 	p := bot.Proposal{
 		Key: key, Kind: bot.AsPullRequest, Disposition: d, Repo: g.source.Repo, Base: g.source.Base, BaseCommit: g.source.BaseCommit,
 		Branch: fmt.Sprintf("holdfast/%s/%s-%s", d, slug(g.app.Cluster+"-"+g.app.Name), key[len(key)-8:]),
@@ -47,7 +44,7 @@ func (g group) start(d detect.Disposition, key string, findings []detect.Finding
 }
 
 // finish writes body, hash and commit message of a pull request about the findings in used.
-func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect.Finding) error {
+func (g *group) finish(p *bot.Proposal, view templates.PullRequest, used []detect.Finding) error {
 	remembered := about(used, p.Disposition)
 	closes := closesAfterHeal(used, p.Disposition)
 	view.Disposition, view.Application, view.Cluster = string(p.Disposition), g.app.Namespace+"/"+g.app.Name, g.app.Cluster
@@ -70,7 +67,7 @@ func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect
 		content = append(content, name, remembered[name])
 	}
 	p.Hash = bot.Hash(content...)
-	record := bot.Record{Files: filesHash(p.Files), CloseAfterHeal: closes, About: remembered}
+	record := bot.Record{Files: filesHash(p.Files), Base: p.BaseCommit, CloseAfterHeal: closes, About: remembered}
 	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	p.Message, err = templates.CommitMessage(templates.Commit{
 		Subject: p.Title, Changes: view.Changes,
@@ -82,117 +79,6 @@ func (g group) finish(p *bot.Proposal, view templates.PullRequest, used []detect
 	return err
 }
 
-func (g group) codifyProposal(wanted []detect.Finding, answer *codify.Answer, skipped []Skipped) (bot.Proposal, error) {
-	placed := map[string]bool{}
-	for _, o := range answer.Placed {
-		placed[o.FindingID+" "+o.Path.String()] = true
-	}
-	var used []detect.Finding
-	for _, f := range wanted {
-		f.Fields = slices.DeleteFunc(slices.Clone(f.Fields), func(field detect.Field) bool {
-			return !placed[f.ID+" "+field.Path.String()]
-		})
-		if len(f.Fields) > 0 || placed[f.ID+" "] {
-			used = append(used, f)
-		}
-	}
-	p := g.start(detect.Codify, g.codifyKey(), used)
-	p.Title = templates.Title(fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), g.app.Name, g.app.Cluster))
-	proof := answer.Proof
-	p.Proof = &proof
-	for _, e := range answer.Edits {
-		file, err := fileChange(e)
-		if err != nil {
-			return p, err
-		}
-		p.Files = append(p.Files, file)
-	}
-	after := "The engine applies the merge commit and finds the values that Git now declares."
-	if g.app.Engine == gitops.Flux && !g.app.Suspended && g.app.Interval > 0 {
-		after += fmt.Sprintf(" %s corrects drift every %s; where it has undone the live value before the merge, merging brings the recorded value back.", g.app.Engine, interval(g.app.Interval))
-	}
-	for _, o := range answer.Placed {
-		if _, note, ok := strings.Cut(o.How, "; merging "); ok {
-			after += " For " + templates.Code(o.Path.String()) + ", merging " + note + "."
-		}
-	}
-	return p, g.finish(&p, templates.PullRequest{
-		Changes: changesOf(used, detect.Codify), Rules: rulesOf(used, detect.Codify), Controls: controlsOf(used),
-		Unplaced: unplaced(wanted, skipped), Choices: choices(wanted, answer.Placed), AfterMerge: after,
-	}, used)
-}
-
-// choices says why values are written where they are.
-func choices(findings []detect.Finding, placed []codify.Outcome) []templates.Change {
-	var out []templates.Change
-	for _, o := range placed {
-		i := slices.IndexFunc(findings, func(f detect.Finding) bool { return f.ID == o.FindingID })
-		if i >= 0 && o.Choice != "" {
-			out = append(out, templates.Change{Object: name(findings[i].Object), Path: orWhole(o.Path.String()), Reason: o.Choice})
-		}
-	}
-	return out
-}
-
-func unplaced(findings []detect.Finding, skipped []Skipped) []templates.Change {
-	var out []templates.Change
-	for _, s := range skipped {
-		i := slices.IndexFunc(findings, func(f detect.Finding) bool { return f.ID == s.Finding })
-		if i >= 0 {
-			out = append(out, templates.Change{Object: name(findings[i].Object), Path: orWhole(s.Path), Reason: s.Reason})
-		}
-	}
-	return out
-}
-
-// fileChange adds the unified diff that git apply takes.
-func fileChange(e gitops.Edit) (bot.FileChange, error) {
-	before, after := quoted("a/"+e.Path), quoted("b/"+e.Path)
-	if e.Before == nil {
-		before = "/dev/null"
-	}
-	if e.Remove {
-		after = "/dev/null"
-	}
-	text := string(diff.Diff(before, e.Before, after, e.After))
-	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "diff ") {
-		text = rest
-	}
-	text = withoutSecrets(text, e.Before)
-	header := fmt.Sprintf("diff --git %s %s\n", quoted("a/"+e.Path), quoted("b/"+e.Path))
-	switch {
-	case e.Before == nil:
-		header += "new file mode 100644\n"
-	case e.Remove:
-		header += "deleted file mode 100644\n"
-	}
-	return bot.FileChange{Edit: e, Diff: header + text}, nil
-}
-
-// quoted gives a file's name as git prints it in a patch: in quotes, with C's escapes, where it holds
-// quotes, backslashes or control characters.
-func quoted(name string) string {
-	special := func(c byte) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' }
-	var out strings.Builder
-	found := false
-	for i := range len(name) {
-		c := name[i]
-		switch short := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c); {
-		case short >= 0:
-			out.WriteString(`\` + string(`abtnvfr"\`[short]))
-		case special(c):
-			fmt.Fprintf(&out, `\%03o`, c)
-		default:
-			out.WriteByte(c)
-		}
-		found = found || special(c)
-	}
-	if !found {
-		return name
-	}
-	return `"` + out.String() + `"`
-}
-
 // changesOf gives the rows of a table of changes. With an empty disposition, every drift is in it.
 func changesOf(findings []detect.Finding, d detect.Disposition) []templates.Change {
 	var out []templates.Change
@@ -201,10 +87,8 @@ func changesOf(findings []detect.Finding, d detect.Disposition) []templates.Chan
 			out = append(out, objectChange(f))
 			continue
 		}
-		for _, field := range f.Fields {
-			if field.Drift && (d == "" || field.Disposition == d) {
-				out = append(out, fieldChange(f, field))
-			}
+		for _, field := range fieldsOf(f, d) {
+			out = append(out, fieldChange(f, field))
 		}
 	}
 	return out
@@ -283,10 +167,8 @@ func rulesOf(findings []detect.Finding, d detect.Disposition) []templates.Rule {
 		if len(f.Fields) == 0 {
 			add(f.Rule, f.Disposition, name(f.Object), f.Trace)
 		}
-		for _, field := range f.Fields {
-			if field.Drift && (d == "" || field.Disposition == d) {
-				add(field.Rule, field.Disposition, field.Path.String(), traceOf(f, field.Path.String()))
-			}
+		for _, field := range fieldsOf(f, d) {
+			add(field.Rule, field.Disposition, field.Path.String(), traceOf(f, field.Path.String()))
 		}
 	}
 	return out

@@ -32,7 +32,7 @@ type undoing struct {
 	edits func(id string) ([]gitops.Edit, error)
 }
 
-func (g group) undoing() undoing {
+func (g *group) undoing() undoing {
 	switch {
 	case g.app.Suspended:
 		return undoing{refusal: "the Application is suspended: resume it, then a new revision is applied"}
@@ -51,7 +51,7 @@ func (g group) undoing() undoing {
 
 // undoneByArgoCD: an automated Application that is OutOfSync syncs once for each new commit, whatever the commit
 // touches; with manifest-generate-paths only a commit below one of them counts.
-func (g group) undoneByArgoCD() undoing {
+func (g *group) undoneByArgoCD() undoing {
 	if g.app.Correction == gitops.ByHand {
 		return undoing{refusal: fmt.Sprintf(
 			"Argo CD syncs this Application when a person asks, not at a commit: sync it (argocd app sync %s), or automate it", g.app.Name)}
@@ -70,7 +70,7 @@ func (g group) undoneByArgoCD() undoing {
 }
 
 // watchedFolder is a folder below which a commit makes Argo CD render anew.
-func (g group) watchedFolder() string {
+func (g *group) watchedFolder() string {
 	for _, p := range g.app.GeneratePaths {
 		if !strings.ContainsAny(p, "*?[") && len(g.source.Tree.Paths(p)) > 1 {
 			return p
@@ -86,7 +86,7 @@ const (
 
 // undoneByHelm asks helm-controller for one forced upgrade, which both annotations with the same new value do
 // (https://fluxcd.io/flux/components/helm/helmreleases/#forcing-a-release).
-func (g group) undoneByHelm() undoing {
+func (g *group) undoneByHelm() undoing {
 	u := undoing{
 		record: recordFolder,
 		then: fmt.Sprintf("The merge sets %s and %s on HelmRelease %s/%s: helm-controller then upgrades the release once, which puts back every field that the chart declares. "+
@@ -117,7 +117,7 @@ func (g group) undoneByHelm() undoing {
 
 // undoable takes out the findings of which the engine undoes nothing, at its interval or at a new revision:
 // a commit would promise what it does not do.
-func (g group) undoable(wanted []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
+func (g *group) undoable(wanted []detect.Finding, plans map[string]plan) ([]detect.Finding, []Skipped) {
 	var out []detect.Finding
 	var skipped []Skipped
 	for _, f := range wanted {
@@ -126,13 +126,13 @@ func (g group) undoable(wanted []detect.Finding, plans map[string]plan) ([]detec
 			out = append(out, f)
 			continue
 		}
-		skipped = append(skipped, g.skip([]detect.Finding{f}, plans, "revert", strings.Join(stays, " "))...)
+		skipped = append(skipped, skipRevert([]detect.Finding{f}, plans, strings.Join(stays, " "))...)
 	}
 	return out, skipped
 }
 
 // remains says which drifts a new revision does not undo.
-func (g group) remains(due []detect.Finding) []string {
+func (g *group) remains(due []detect.Finding) []string {
 	var out []string
 	for _, f := range due {
 		for _, field := range fieldsOf(f, detect.Revert) {
@@ -153,7 +153,7 @@ func (g group) remains(due []detect.Finding) []string {
 // recordID names the record of a revert. The same drift that comes back after its revert was merged and
 // applied is a new decision, with a record of its own; until the engine has applied the merge there is
 // nothing to decide, and applied is false.
-func (g group) recordID(due []detect.Finding, folder string) (id string, applied bool) {
+func (g *group) recordID(due []detect.Finding, folder string) (id string, applied bool) {
 	prints := slices.Sorted(maps.Values(about(due, detect.Revert)))
 	for n := 1; ; n++ {
 		id = bot.Hash(append([]string{g.scope(), fmt.Sprint(n)}, prints...)...)[:12]
@@ -167,7 +167,7 @@ func (g group) recordID(due []detect.Finding, folder string) (id string, applied
 }
 
 // heals says whether the engine's own correction is still to be awaited.
-func (g group) heals(f detect.Finding, every time.Duration) (reason string, waits bool) {
+func (g *group) heals(f detect.Finding, every time.Duration) (reason string, waits bool) {
 	if every <= 0 {
 		return "", false
 	}

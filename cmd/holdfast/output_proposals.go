@@ -94,11 +94,13 @@ func fitsOnePatch(proposals []bot.Proposal) error {
 
 // writePatch prints one patch of all pull requests for git apply. They are of one repository.
 func writePatch(w io.Writer, proposals []bot.Proposal) error {
-	for _, p := range proposals {
-		for _, f := range p.Files {
-			if _, err := io.WriteString(w, f.Diff); err != nil {
-				return err
-			}
+	files, err := propose.Combined(proposals)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := io.WriteString(w, f.Diff); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -92,10 +92,8 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 			return exitError{2, err}
 		}
 	}
-	proposals, skipped, err := propose.Build(ctx, propose.Input{
-		Threads: threadsOf(found), Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
-		Codifying: time.Duration(x.config.Limits.Codify.Timeout),
-		Override:  override, Picked: strings.Join(chosen.findings, " "), Now: x.input.Now,
+	proposals, skipped, err := x.build(ctx, result, threadsOf(found), func(in *propose.Input) {
+		in.Override, in.Picked = override, strings.Join(chosen.findings, " ")
 	})
 	if err != nil {
 		return err
@@ -115,6 +113,16 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 		return exitError{2, err}
 	}
 	return scanExit(result)
+}
+
+// build builds the proposals for a scan, beside the threads that there are. Change adds to the input.
+func (x *session) build(ctx context.Context, result detect.Scan, threads []bot.Thread, change func(*propose.Input)) ([]bot.Proposal, []propose.Skipped, error) {
+	in := propose.Input{
+		Threads: threads, Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
+		Codifying: time.Duration(x.config.Limits.Codify.Timeout), Now: x.input.Now,
+	}
+	change(&in)
+	return propose.Build(ctx, in)
 }
 
 func (x *session) writeProposals(result detect.Scan, proposals []bot.Proposal, skipped []propose.Skipped) error {
@@ -196,8 +204,8 @@ func picked(result detect.Scan, ids []string) (detect.Scan, error) {
 		return result, nil
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(result.Findings, func(f detect.Finding) bool { return f.ID == id && f.Drift }) {
-			return result, fmt.Errorf("--finding %s: no drift has this id now; holdfast scan -o json lists them", id)
+		if !slices.ContainsFunc(result.Findings, func(f detect.Finding) bool { return f.ID == id && (f.Drift || f.Presence == detect.LiveOnly) }) {
+			return result, fmt.Errorf("--finding %s: no drift, and nothing that exists live only, has this id now; holdfast scan -o json lists them, with --all those that are no drift too", id)
 		}
 	}
 	slices.Sort(ids)

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/bot/forge"
+	"holdfast/bot/ledger"
 	"holdfast/bot/propose"
 	"holdfast/bot/publish"
 	"holdfast/detect"
@@ -25,6 +26,8 @@ type commits struct {
 	signer  sign.Signer
 	author  repo.Person
 	when    time.Time
+	// anchors are where the ledgers stand, by repository, for messages to quote.
+	anchors map[string]ledger.Head
 }
 
 // Push commits the files onto the proposal's base and sets the branch to it. A branch that is as wanted
@@ -56,7 +59,7 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 		}
 	}
 	commit, err := source.git.Commit(repo.Commit{
-		Parent: p.BaseCommit, Edits: edits, Message: p.Message, Author: c.author, When: c.when, Signer: c.signer,
+		Parent: p.BaseCommit, Edits: edits, Message: p.Message + ledger.AnchorTrailer(c.anchors[p.Repo]), Author: c.author, When: c.when, Signer: c.signer,
 	})
 	if err != nil {
 		return "", err
@@ -96,8 +99,9 @@ var _ publish.Commits = commits{}
 
 // publisher is a session's way to the forge: signer, repositories, forges by repository URL.
 type publisher struct {
-	session *session
-	commits publish.Commits
+	session  *session
+	commits  publish.Commits
+	evidence evidence
 }
 
 // newPublisher loads the signing key, so that a key that cannot sign is told before anything is read.
@@ -109,9 +113,14 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &publisher{session: x, commits: commits{
-		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now,
-	}}, nil
+	e := evidence{session: x, signer: signer, author: x.config.Signing.Author(), heads: map[string]ledger.Head{}}
+	p := &publisher{session: x, evidence: e, commits: commits{
+		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads,
+	}}
+	if x.service.commits != nil {
+		p.commits = x.service.commits(p.commits)
+	}
+	return p, nil
 }
 
 // forge gives the forge of a repository, as the configuration names it.
@@ -120,7 +129,10 @@ func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, er
 	if r == nil || r.Forge == nil {
 		return nil, fmt.Errorf("no forge is configured for %s: add the repository, with its forge, to holdfast.yaml", orDefault(repo, "the repository"))
 	}
-	return openForge(ctx, *r.Forge)
+	if p.session.forge != nil {
+		return p.session.forge(ctx, *r.Forge)
+	}
+	return openForge(ctx, *r.Forge, nil)
 }
 
 // board is a forge and the bot's own threads on it.
@@ -190,6 +202,53 @@ func seen(result detect.Scan) publish.Seen {
 	return out
 }
 
+// standings compares the branches of open codifies that nothing wants now with their base. One whose branch or base
+// cannot be read is left out.
+func (p *publisher) standings(ctx context.Context, result detect.Scan, wanted []bot.Proposal, threads []bot.Thread) map[int]bot.Standing {
+	apps := map[string]gitops.Application{}
+	for _, a := range result.Applications {
+		apps[bot.ScopeMark(propose.Scope(a.Application))] = a.Application
+	}
+	out := map[int]bot.Standing{}
+	for _, t := range threads {
+		key, _, _ := bot.ParseMarker(t.Body)
+		app, ours := apps[bot.ScopeOf(key)]
+		record := bot.ParseRecord(t.Body)
+		is := func(p bot.Proposal) bool { return p.Key == key }
+		if t.Kind != bot.AsPullRequest || t.State != bot.Open || !ours || record.Base == "" || slices.ContainsFunc(wanted, is) {
+			continue
+		}
+		if s, err := p.standing(ctx, app, t.Branch, record.Base); err == nil {
+			out[t.Number] = s
+		}
+	}
+	return out
+}
+
+func (p *publisher) standing(ctx context.Context, app gitops.Application, branch, parent string) (bot.Standing, error) {
+	base, err := p.session.proposalSource(ctx, app)
+	if err != nil {
+		return "", err
+	}
+	source, err := p.session.sources.get(ctx, app.Source.Repo)
+	if err != nil || source.git == nil {
+		return "", err
+	}
+	head, err := source.git.Head(branch)
+	if err != nil {
+		return "", err
+	}
+	now, err := source.git.Tree(head)
+	if err != nil {
+		return "", err
+	}
+	before, err := source.git.Tree(parent)
+	if err != nil {
+		return "", err
+	}
+	return propose.StandingOf(before, now, base.Tree), nil
+}
+
 // publish carries out what Plan decides, a repository at a time, and prints one line an action.
 func (p *publisher) publish(ctx context.Context, boards map[string]board, result detect.Scan, proposals []bot.Proposal, some bool) error {
 	byRepo := map[string][]bot.Proposal{}
@@ -201,16 +260,22 @@ func (p *publisher) publish(ctx context.Context, boards map[string]board, result
 	if !some {
 		scopes = seen(result)
 	}
+	if err := p.evidence.look(ctx, boards); err != nil {
+		return err
+	}
+	outcomes := map[string][]publish.Outcome{}
 	var failed []error
 	for _, repo := range slices.Sorted(maps.Keys(boards)) {
 		b := boards[repo]
-		actions := publish.Plan(byRepo[repo], b.threads, scopes)
-		for _, o := range publish.Apply(ctx, b.forge, p.commits, actions, p.session.input.Now) {
+		scopes.Standings = p.standings(ctx, result, byRepo[repo], b.threads)
+		actions := p.evidence.quoted(repo, publish.Plan(byRepo[repo], b.threads, scopes))
+		outcomes[repo] = publish.Apply(ctx, b.forge, p.commits, actions, p.session.input.Now)
+		for _, o := range outcomes[repo] {
 			p.session.reportOutcome(o)
 			if o.Err != nil {
 				failed = append(failed, o.Err)
 			}
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, p.evidence.record(ctx, result, outcomes))...)
 }

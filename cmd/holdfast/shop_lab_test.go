@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"holdfast/bot"
 	"holdfast/bot/forge/folder"
 	"holdfast/deploy/lab"
@@ -38,14 +36,11 @@ const shopRepository = "fleet"
 func newShopOf(t *testing.T, cluster *lab.Cluster, name, policy string) *shop {
 	t.Helper()
 	s := &shop{Cluster: cluster, git: lab.GitServer(t, lab.GitOptions{}), name: name}
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "flux-shop.txtar"))
+	text, err := os.ReadFile(filepath.Join("testdata", "flux-shop.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
-	for _, f := range archive.Files {
-		files[f.Name] = string(f.Data)
-	}
+	files := lab.Files(string(text))
 	if policy != "" {
 		files[policyFile] = policy
 	}
@@ -57,7 +52,21 @@ func newShopOf(t *testing.T, cluster *lab.Cluster, name, policy string) *shop {
 // read-only user.
 func (s *shop) configure(t *testing.T, namespace string) {
 	t.Helper()
-	dir := t.TempDir()
+	s.sign(t, t.TempDir())
+	writeYAMLFile(t, s.config, map[string]any{
+		"apiVersion": "holdfast/v1", "kind": "Config",
+		"clusters": []any{map[string]any{"name": "north", "kubeconfig": s.Kubeconfig(lab.Bot), "tier": "production"}},
+		"repositories": []any{map[string]any{
+			"url": s.git.URL(shopRepository), "clusters": []any{"north"}, "namespaces": []any{namespace},
+			"forge": map[string]any{"type": "folder", "path": "forge"},
+		}},
+		"signing": map[string]any{"keyFile": "key", "name": "Holdfast", "email": "holdfast@example.test"},
+	})
+}
+
+// sign makes a throw-away signing key in dir, beside which the configuration and the forge's folder lie.
+func (s *shop) sign(t *testing.T, dir string) {
+	t.Helper()
 	s.config, s.forge, s.signers = filepath.Join(dir, "holdfast.yaml"), filepath.Join(dir, "forge"), filepath.Join(dir, "signers")
 	key := filepath.Join(dir, "key")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key).CombinedOutput(); err != nil {
@@ -70,15 +79,6 @@ func (s *shop) configure(t *testing.T, namespace string) {
 	if err := os.WriteFile(s.signers, append([]byte("holdfast@example.test "), public...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writeYAMLFile(t, s.config, map[string]any{
-		"apiVersion": "holdfast/v1", "kind": "Config",
-		"clusters": []any{map[string]any{"name": "north", "kubeconfig": s.Kubeconfig(lab.Bot), "tier": "production"}},
-		"repositories": []any{map[string]any{
-			"url": s.git.URL(shopRepository), "clusters": []any{"north"}, "namespaces": []any{namespace},
-			"forge": map[string]any{"type": "folder", "path": "forge"},
-		}},
-		"signing": map[string]any{"keyFile": "key", "name": "Holdfast", "email": "holdfast@example.test"},
-	})
 }
 
 // alice changes the cluster past Git.
