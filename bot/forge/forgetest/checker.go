@@ -71,17 +71,20 @@ func testVerdicts(t *testing.T, s suite) {
 
 func testReplaced(t *testing.T, s suite) {
 	checker, head := s.reported(t)
-	check := bot.Check{Commit: head, Verdict: bot.Failure, Title: "a third value is live", Summary: "x", Notes: []bot.CheckNote{{Path: "a.yaml", Line: 3, Message: "here"}}}
-	if err := checker.Report(s.ctx, check); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(s.Tick)
-	check = bot.Check{Commit: head, Verdict: bot.Success, Title: "proven", Summary: "y"}
-	if err := checker.Report(s.ctx, check); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(s.shown(check), s.Checks(t, head)[0]); diff != "" {
-		t.Errorf("after the second report (-want +got):\n%s", diff)
+	for _, before := range []bot.Verdict{bot.Pending, bot.Failure} {
+		check := bot.Check{Commit: head, Verdict: before, Title: "as it was", Summary: "x", Notes: []bot.CheckNote{{Path: "a.yaml", Line: 3, Message: "here"}}}
+		if err := checker.Report(s.ctx, check); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(s.Tick)
+		check = bot.Check{Commit: head, Verdict: bot.Success, Title: "proven", Summary: "y"}
+		if err := checker.Report(s.ctx, check); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s.shown(check), s.Checks(t, head)[0]); diff != "" {
+			t.Errorf("%s, then a success (-want +got):\n%s", before, diff)
+		}
+		time.Sleep(s.Tick)
 	}
 	if s.Commit == nil {
 		return

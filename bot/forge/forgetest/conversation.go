@@ -64,8 +64,17 @@ func testCommentsListed(t *testing.T, s suite) {
 	role[forge.Conversation](t, s.Forge)
 	need(t, "Say", s.Say != nil)
 	thread := s.open(t, "holdfast/x", content(1))
+	// What the forge itself notes of these is no comment.
+	if _, err := s.update(s.Forge, thread.Number, content(2, "drift")); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []bool{false, true} {
+		if err := s.setOpen(s.Forge, thread.Number, open); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got := s.comments(t, thread.Number, time.Time{}); len(got) != 0 {
-		t.Errorf("a new thread has the comments %+v", got)
+		t.Errorf("a thread that nobody commented on has the comments %+v", got)
 	}
 	login := s.writer(t)
 	answered := s.answer(t, thread.Number, "first, by the bot")

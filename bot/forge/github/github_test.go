@@ -175,6 +175,25 @@ func TestWhatATokenMayNotSeeOfProtectionIsSaid(t *testing.T) {
 	}
 }
 
+func TestTheSameCheckIsWrittenOnce(t *testing.T) {
+	f := newFake(t)
+	app := open(t, f, github.Options{App: &github.App{ID: 5, PrivateKey: appKey(t)}})
+	check := bot.Check{Commit: f.branch("x"), Verdict: bot.Neutral, Title: "x", Summary: "y", Notes: make([]bot.CheckNote, 60)}
+	for range 3 {
+		if err := app.Report(t.Context(), check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// It was cut off between the first and the last part of the notes.
+	f.runs[0].ExternalID = ""
+	if err := app.Report(t.Context(), check); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.runs) != 2 || len(f.runs[1].notes) != 60 || f.count("PATCH /api/v3/repos/alice/shop/check-runs/") != 2 {
+		t.Errorf("%d check runs were made, the last with %d notes; want one, and one for what was cut off", len(f.runs), len(f.runs[1].notes))
+	}
+}
+
 func TestRulesetsProtectABranch(t *testing.T) {
 	f := newFake(t)
 	f.rules = []any{
