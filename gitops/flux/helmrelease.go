@@ -178,7 +178,7 @@ func (d *decoder) chart(app *gitops.Application, id gitops.ObjectID, r helmv2.He
 	switch ref := r.Spec.ChartRef; {
 	case ref != nil:
 		d.chartRef(app, id, r, *ref)
-	case r.Spec.Chart != nil:
+	case r.Spec.Chart != nil && r.Spec.Chart.Spec.SourceRef.Name != "":
 		spec := r.Spec.Chart.Spec
 		d.template(app, id, r, template{
 			Chart: spec.Chart, Version: spec.Version, ValuesFiles: spec.ValuesFiles, Optional: spec.IgnoreMissingValuesFiles,
@@ -188,7 +188,7 @@ func (d *decoder) chart(app *gitops.Application, id gitops.ObjectID, r helmv2.He
 			},
 		})
 	default:
-		d.problem(id, gitops.Undecodable, true, "it has neither spec.chart nor spec.chartRef")
+		d.problem(id, gitops.Undecodable, true, "it has neither a spec.chart with a source nor spec.chartRef")
 	}
 }
 

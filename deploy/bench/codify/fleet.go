@@ -38,6 +38,10 @@ func newEstate(r repository, tree gitops.Tree) *estate {
 			e.skip(app, "its source is another repository: "+app.Source.Repo)
 			continue
 		}
+		if app.Source.Repo != "" && !slices.Contains([]string{"", "HEAD", "main", "master"}, app.Source.Branch) {
+			e.skip(app, "it follows another branch: "+app.Source.Branch)
+			continue
+		}
 		if slices.ContainsFunc(app.Mounts, func(m gitops.Mount) bool { return !m.Known }) {
 			// With a network it would be rendered; without, it would be in the way of every edit of its object.
 			e.skip(app, "its chart or values come from elsewhere: it is left out of the Fleet too")
