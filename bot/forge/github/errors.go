@@ -36,7 +36,7 @@ func explain(ctx context.Context, err error) error {
 		return explainAnswer(answer)
 	case errors.As(err, &transport):
 		// Without the address, and not as an error of the context, which time limits of net/http look like.
-		if errors.Is(transport.Err, forge.ErrUnavailable) {
+		if errors.Is(transport.Err, forge.ErrUnavailable) || errors.Is(transport.Err, forge.ErrInvalid) {
 			return transport.Err
 		}
 		return fmt.Errorf("%w: %v", forge.ErrUnavailable, transport.Err)

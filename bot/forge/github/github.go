@@ -164,7 +164,7 @@ func apiURL(base string) (*url.URL, error) {
 }
 
 func newClient(api *url.URL, carrier http.RoundTripper) *gh.Client {
-	client := gh.NewClient(&http.Client{Transport: carrier})
+	client := gh.NewClient(&http.Client{Transport: carrier, CheckRedirect: transport.SameMethod})
 	client.BaseURL = api
 	client.UserAgent = "holdfast"
 	return client

@@ -56,7 +56,7 @@ func explain(ctx context.Context, err error, needs string) error {
 		return explainAnswer(answer, needs)
 	case errors.As(err, &carrying):
 		// Without the address, and not as an error of the context, which time limits of net/http look like.
-		if errors.Is(carrying.Err, forge.ErrUnavailable) {
+		if errors.Is(carrying.Err, forge.ErrUnavailable) || errors.Is(carrying.Err, forge.ErrInvalid) {
 			return carrying.Err
 		}
 		return fmt.Errorf("%w: %v", forge.ErrUnavailable, carrying.Err)

@@ -63,6 +63,8 @@ func login(h http.Header) (who, scope string) {
 		return "holdfast-bot", "api"
 	case h.Get("Private-Token") == "reader-token":
 		return "alice", "read_api"
+	case h.Get("Private-Token") == "guest-token":
+		return "guest", "api"
 	}
 	return "", ""
 }

@@ -88,7 +88,7 @@ func New(o Options) (*Forge, error) {
 	carrier := transport.Credential{Base: transport.New(o.Transport), Server: root, Header: header, Value: value}
 	// The client knows no token: it would send one along a redirect to any host. Nor does it wait or repeat anything by
 	// itself: its own policy would send a POST again.
-	client, err := gl.NewClient("", gl.WithBaseURL(root.String()), gl.WithHTTPClient(&http.Client{Transport: carrier}),
+	client, err := gl.NewClient("", gl.WithBaseURL(root.String()), gl.WithHTTPClient(&http.Client{Transport: carrier, CheckRedirect: transport.SameMethod}),
 		gl.WithCustomRetry(func(context.Context, *http.Response, error) (bool, error) { return false, nil }), gl.WithCustomLimiter(unlimited{}))
 	if err != nil {
 		return nil, fmt.Errorf("gitlab: base URL %s: %w", root, err)

@@ -70,6 +70,43 @@ func TestWrongSettingsAreTold(t *testing.T) {
 	}
 }
 
+func TestTheRoleThatIsMissingIsNamed(t *testing.T) {
+	f := newFake(t)
+	f.branch("holdfast/x")
+	guest := open(t, f, gitlab.Options{Token: "guest-token"})
+	if _, err := guest.OpenIssue(t.Context(), forge.Content{Title: "x"}); err != nil {
+		t.Errorf("a guest may open issues: %v", err)
+	}
+	_, openErr := guest.OpenPullRequest(t.Context(), "holdfast/x", "main", forge.Content{Title: "x"})
+	_, labelErr := guest.OpenIssue(t.Context(), content)
+	for role, err := range map[string]error{
+		"Developer": openErr, "Planner": labelErr,
+		"role Developer": guest.Report(t.Context(), bot.Check{Commit: f.branches["main"].head, Verdict: bot.Success, Title: "x"}),
+	} {
+		if !errors.Is(err, forge.ErrForbidden) || !strings.Contains(err.Error(), role) {
+			t.Errorf("error is %v, want one that names %s", err, role)
+		}
+	}
+}
+
+func TestARenamedProjectIsTold(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "old") {
+			http.Redirect(w, r, strings.Replace(r.URL.EscapedPath(), "old", "new", 1), http.StatusMovedPermanently)
+			return
+		}
+		_, _ = w.Write([]byte(`[]`))
+	}))
+	defer server.Close()
+	client := open(t, newFake(t), gitlab.Options{Token: "bot-token", BaseURL: server.URL, Project: "alice/old"})
+	if _, err := client.OpenIssue(t.Context(), forge.Content{Title: "x"}); !errors.Is(err, forge.ErrInvalid) || !strings.Contains(err.Error(), "new name") {
+		t.Errorf("error is %v, want ErrInvalid that says so", err)
+	}
+	if _, err := client.OpenPullRequests(t.Context()); err != nil {
+		t.Errorf("what reads follows: %v", err)
+	}
+}
+
 func TestTheTokenStaysWithItsHost(t *testing.T) {
 	var leaked http.Header
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

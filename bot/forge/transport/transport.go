@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"holdfast/bot/forge"
 )
 
 // Options say how patient the transport is.
@@ -67,6 +69,18 @@ func (c Credential) RoundTrip(request *http.Request) (*http.Response, error) {
 		signed.Header.Set(c.Header, c.Value)
 	}
 	return c.Base.RoundTrip(signed)
+}
+
+// SameMethod is the CheckRedirect of a forge's client. It follows a redirect that keeps the method, as reads do. Another
+// would turn a POST into a GET, whose answer means nothing.
+func SameMethod(request *http.Request, via []*http.Request) error {
+	if first := via[0]; request.Method != first.Method {
+		return fmt.Errorf("%w: it redirects a %s; the repository may have been renamed or moved: use its new name", forge.ErrInvalid, first.Method)
+	}
+	if len(via) >= 10 {
+		return fmt.Errorf("%w: it redirects ten times in a row", forge.ErrInvalid)
+	}
+	return nil
 }
 
 // Loopback says whether a URL is of this machine, where a credential may travel without TLS.

@@ -192,6 +192,28 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
+func TestARedirectKeepsTheMethod(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		status int
+		want   error
+	}{{"GET", 301, nil}, {"POST", 307, nil}, {"POST", 308, nil}, {"POST", 301, forge.ErrInvalid}, {"PUT", 302, forge.ErrInvalid}, {"PATCH", 303, forge.ErrInvalid}} {
+		s := serve(t, answer(c.status, "", "Location", "/new"), answer(200, "there"))
+		follow := client()
+		follow.CheckRedirect = transport.SameMethod
+		request, _ := http.NewRequestWithContext(t.Context(), c.method, s.URL, strings.NewReader("x"))
+		if _, err := follow.Do(request); !errors.Is(err, c.want) {
+			t.Errorf("%s, %d: error is %v, want %v", c.method, c.status, err, c.want)
+		}
+	}
+	s := serve(t, answer(301, "", "Location", "/new"))
+	follow := client()
+	follow.CheckRedirect = transport.SameMethod
+	if _, err := follow.Get(s.URL); !errors.Is(err, forge.ErrInvalid) || len(s.bodies) != 10 {
+		t.Errorf("error after %d requests is %v, want ErrInvalid after 10", len(s.bodies), err)
+	}
+}
+
 func TestLoopback(t *testing.T) {
 	for address, want := range map[string]bool{
 		"http://127.0.0.1:1": true, "http://localhost": true, "http://[::1]:3": true, "http://127.8.0.1": true,
