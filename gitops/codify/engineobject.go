@@ -3,6 +3,7 @@ package codify
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -44,7 +45,7 @@ func (s site) engineEdit(id gitops.ObjectID, at gitops.Path) engineEdit {
 	if p := s.ownObject(); p != nil && p.element == nil {
 		return engineEdit{id: p.id, path: at}
 	}
-	return engineEdit{id: id, path: at, free: s.app.Cluster == ""}
+	return engineEdit{id: id, path: at, free: s.app.Cluster == "" || s.app.Kind == ""}
 }
 
 // engineObject is the Application's own object as a place without a position: as a member declares it, else as it
@@ -55,7 +56,7 @@ func (s site) engineObject() (p place, engine *gitops.ObjectID) {
 		if !ok {
 			return place{}, nil
 		}
-		object := d.Object
+		object := s.unrendered(d)
 		if own.element != nil {
 			if object, ok = own.element.made(object); !ok {
 				return place{}, nil
@@ -188,19 +189,8 @@ func (s site) textIn(p provided, at gitops.Path) (string, bool) {
 		return "", false
 	}
 	written := func(tree gitops.Tree) (string, bool) {
-		data, ok := tree.Read(d.Origin.File)
-		if !ok || d.Origin.File == "" {
-			return "", false
-		}
-		doc, prefix, ok := placeOf(data, d.Origin)
-		if !ok {
-			return "", false
-		}
-		docs, err := splice.Documents(data)
-		if err != nil {
-			return "", false
-		}
-		text, ok := splice.Lookup(docs[doc], append(slices.Clip(prefix), at...)).V.(string)
+		v, _ := writtenIn(tree, d, at)
+		text, ok := v.(string)
 		return text, ok
 	}
 	if before, ok := written(s.work.now.tree); ok && before == rendered {
@@ -209,6 +199,41 @@ func (s site) textIn(p provided, at gitops.Path) (string, bool) {
 		}
 	}
 	return rendered, true
+}
+
+// unrendered gives an object with the spec that the tree of the site has, where a render shows what is written: edits
+// that are not rendered yet are in it.
+func (s site) unrendered(d gitops.Declared) gitops.Object {
+	if s.tree.Same(s.work.now.tree) {
+		return d.Object
+	}
+	spec := gitops.Path{gitops.Field("spec")}
+	before, ok := writtenIn(s.work.now.tree, d, spec)
+	now, still := writtenIn(s.tree, d, spec)
+	if !ok || !still || !reflect.DeepEqual(splice.Normal(before), splice.Normal(d.Content["spec"])) {
+		return d.Object
+	}
+	content := maps.Clone(d.Content)
+	content["spec"] = splice.Normal(now)
+	return gitops.Object{ID: d.ID, APIVersion: d.APIVersion, Content: content}
+}
+
+// writtenIn gives what stands at a path of an object where it is written.
+func writtenIn(tree gitops.Tree, d gitops.Declared, at gitops.Path) (any, bool) {
+	data, ok := tree.Read(d.Origin.File)
+	if !ok || d.Origin.File == "" {
+		return nil, false
+	}
+	doc, prefix, ok := placeOf(data, d.Origin)
+	if !ok {
+		return nil, false
+	}
+	docs, err := splice.Documents(data)
+	if err != nil {
+		return nil, false
+	}
+	v := splice.Lookup(docs[doc], slices.Concat(prefix, at))
+	return v.V, v.Set
 }
 
 // others says whether another Application reads a file.

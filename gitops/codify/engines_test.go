@@ -143,7 +143,8 @@ func TestEngines(t *testing.T) {
 				t.Fatal(err)
 			}
 			wishes := c.wishes(t, fleet, before)
-			answer, err := Propose(t.Context(), Request{Tree: tree, Wishes: wishes, Fleet: fleet, Render: renderTree, Schemas: schemas})
+			request := Request{Tree: tree, Wishes: wishes, Fleet: fleet, Render: renderTree, Schemas: schemas}
+			answer, err := Propose(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,6 +152,7 @@ func TestEngines(t *testing.T) {
 				t.Errorf("edits without a proof: %s", answer.Proof.Reason)
 			}
 			c.check(t, archive, tree.With(answer.Edits), before, wishes, answer)
+			compareWays(t, request)
 			got := outcome(answer)
 			if *update {
 				archive.Files = append(slices.DeleteFunc(archive.Files, func(f txtar.File) bool {
