@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -233,6 +234,31 @@ func TestAJobThatKillsItsProcessIsGivenUp(t *testing.T) {
 			t.Errorf("it was begun %d times after its last attempt", n)
 		}
 	})
+}
+
+func TestTheNextStartOnAFileTakesOverAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holdfast.db")
+	s := open(t, store.Options{File: file})
+	deliver(t, s, "1")
+	p := startProcess(t, store.Options{File: file}, "begin 1")
+	eventually(t, "the process is in its job", func() bool { return count(p.said(), "begin 1") == 1 })
+	p.kill()
+	began := time.Now()
+	w := start(t, s, store.Work{}) // whose lease is the long default
+	eventually(t, "the job is done", func() bool { return depth(t, s, "event", "completed") == 1 })
+	if took := time.Since(began); took > store.DefaultLease/3 {
+		t.Errorf("it took %s", took)
+	}
+	// A second worker beside the first waits for its lease instead.
+	deliver(t, s, "2")
+	second := startProcess(t, store.Options{File: file})
+	time.Sleep(500 * time.Millisecond)
+	if release, err := w.Lock(t.Context(), "shop"); err != nil {
+		t.Errorf("the first worker was taken for dead: %v", err)
+	} else {
+		release()
+	}
+	second.kill()
 }
 
 func TestWorkIsInterruptedBeforeOthersTakeItOver(t *testing.T) {

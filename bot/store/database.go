@@ -17,6 +17,9 @@ type database interface {
 	migrateJobs(ctx context.Context) error
 	// newQueue makes a client that works jobs.
 	newQueue(config *river.Config) (queue, error)
+	// enter calls first before this process works jobs, and says whether it is known that no other does. Leave is
+	// called when it works none any more.
+	enter(first func(alone bool) error) (leave func(), err error)
 	// running lists the jobs that are being worked, and release gives one back or ends it, unless it was taken anew
 	// since it was listed.
 	running(ctx context.Context) ([]*rivertype.JobRow, error)

@@ -68,6 +68,11 @@ func (d *postgresDatabase) newQueue(config *river.Config) (queue, error) {
 	return river.NewClient(d.driver, config)
 }
 
+// enter cannot tell whether another process works there; its lease does.
+func (d *postgresDatabase) enter(first func(alone bool) error) (leave func(), err error) {
+	return func() {}, first(false)
+}
+
 func (d *postgresDatabase) executor() riverdriver.Executor { return d.driver.GetExecutor() }
 
 func (d *postgresDatabase) running(ctx context.Context) ([]*rivertype.JobRow, error) {

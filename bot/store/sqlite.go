@@ -24,6 +24,7 @@ func inSQLite() dialect {
 
 // sqliteDatabase is a store in a file.
 type sqliteDatabase struct {
+	file   string
 	db     *sql.DB
 	driver *riversqlite.Driver
 	jobs   *river.Client[*sql.Tx] // inserts only
@@ -36,15 +37,20 @@ func openSQLite(ctx context.Context, file string, log *slog.Logger) (database, e
 	if err != nil {
 		return nil, err
 	}
-	made, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
+	// A file that is there is not opened here: closing it would take away the locks of others in this process.
+	made, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case err == nil:
+		if err := made.Close(); err != nil {
+			return nil, err
+		}
+	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("the folder %s does not exist: make it, writable for this user", filepath.Dir(file))
-	}
-	if err != nil {
+	case !errors.Is(err, os.ErrExist):
 		return nil, err
 	}
-	if err := made.Close(); err != nil {
-		return nil, err
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("is no regular file")
 	}
 	// WAL, so that readers do not wait; FULL, so that what was answered as taken survives a power cut; immediate,
 	// so that a transaction that reads first does not fail when it writes.
@@ -58,7 +64,7 @@ func openSQLite(ctx context.Context, file string, log *slog.Logger) (database, e
 		_ = db.Close()
 		return nil, fmt.Errorf("is no SQLite database that can be opened: %w", err)
 	}
-	d := &sqliteDatabase{db: db, driver: riversqlite.New(db), log: log}
+	d := &sqliteDatabase{file: file, db: db, driver: riversqlite.New(db), log: log}
 	if d.jobs, err = river.NewClient(d.driver, &river.Config{Logger: log}); err != nil {
 		_ = db.Close()
 		return nil, err
@@ -75,6 +81,15 @@ func (d *sqliteDatabase) migrateJobs(ctx context.Context) error {
 func (d *sqliteDatabase) newQueue(config *river.Config) (queue, error) {
 	config.PollOnly = true // the emulated notifications would ask the file 20 times a second
 	return river.NewClient(d.driver, config)
+}
+
+// enter tells by a lock on a file beside the database whether another process works there: one that died holds none.
+func (d *sqliteDatabase) enter(first func(alone bool) error) (leave func(), err error) {
+	hold, err := holdFile(d.file+".lock", first)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = hold.Close() }, nil
 }
 
 func (d *sqliteDatabase) executor() riverdriver.Executor { return d.driver.GetExecutor() }

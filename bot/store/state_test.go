@@ -189,7 +189,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"both places":              {store.Options{File: "a", URL: "b"}, "either a SQLite file or a PostgreSQL URL"},
 		"a folder that is missing": {store.Options{File: filepath.Join(dir, "none", "holdfast.db")}, "does not exist: make it"},
 		"a file of another kind":   {store.Options{File: text}, "not a database"},
-		"a folder":                 {store.Options{File: dir}, "is a directory"},
+		"a folder":                 {store.Options{File: dir}, "no regular file"},
 		"a URL that is none":       {store.Options{URL: "postgres://u:hunter2@host:port/x"}, "no PostgreSQL connection string"},
 		"nobody listens":           {store.Options{URL: "postgres://u:hunter2@127.0.0.1:1/x"}, "does not answer"},
 	} {

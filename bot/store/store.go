@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// DefaultLease is how long a process that died keeps its jobs and locks from others.
+// DefaultLease is how long a process that died keeps its jobs and locks from others. Where the store is a SQLite file
+// that no other process works, the next start takes them over at once.
 const DefaultLease = 45 * time.Second
 
 // Retention is how long a webhook delivery is remembered. Forges redeliver for three days at most (GitHub).

@@ -45,6 +45,7 @@ type Worker struct {
 	work  Work
 	id    string
 	queue queue
+	leave func()
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
@@ -73,20 +74,36 @@ func (s *Store) Start(ctx context.Context, work Work) (*Worker, error) {
 	if err != nil {
 		return nil, s.wrap("starting", err)
 	}
-	// Others must know this worker before it takes a job.
-	if err := w.beat(ctx); err != nil {
-		return nil, s.wrap("starting", err)
-	}
-	if err := s.tidy(ctx); err != nil {
+	w.leave, err = s.db.enter(func(alone bool) error { return w.takeOver(ctx, alone) })
+	if err != nil {
 		return nil, s.wrap("taking over what is left", err)
 	}
 	lasting := context.WithoutCancel(ctx) // Stop ends it
 	if err := w.queue.Start(lasting); err != nil {
+		w.leave()
 		return nil, s.wrap("starting", err)
 	}
 	lasting, w.stop = context.WithCancel(lasting)
 	w.done.Go(func() { w.live(lasting) })
 	return w, nil
+}
+
+// takeOver makes this worker known, before it takes a job, and frees what dead ones have left: when it is alone, at
+// once, without waiting for their lease to end.
+func (w *Worker) takeOver(ctx context.Context, alone bool) error {
+	if alone {
+		err := w.store.transact(ctx, func(tx transaction) error {
+			_, err := tx.exec(ctx, "DELETE FROM holdfast_worker")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.beat(ctx); err != nil {
+		return err
+	}
+	return w.store.tidy(ctx)
 }
 
 // workerID is a name that no other process has, and that tells people which one it is.
@@ -108,6 +125,7 @@ func (w *Worker) Stop(ctx context.Context) error {
 	err := w.queue.Stop(ctx)
 	w.stop()
 	w.done.Wait()
+	defer w.leave()
 	// What this worker held is free at once.
 	gone := w.store.transact(ctx, func(tx transaction) error {
 		if _, err := tx.exec(ctx, "DELETE FROM holdfast_worker WHERE id = $1", w.id); err != nil {
