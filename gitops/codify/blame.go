@@ -178,7 +178,11 @@ func (w *work) acceptTrials(trials []trial, j judgement) bool {
 	}
 	for _, g := range j.closed {
 		if !g.placed {
-			w.accept(g, Candidate{What: trials[0].candidate.What}, verdict{after: j.after, closed: []*goal{g}})
+			what := trials[0].candidate.What
+			if i := slices.IndexFunc(trials, func(t trial) bool { return t.goal.like(g) }); i >= 0 {
+				what = trials[i].candidate.What
+			}
+			w.accept(g, Candidate{What: what}, verdict{after: j.after, closed: []*goal{g}})
 		}
 	}
 	if w.broken() != "" {

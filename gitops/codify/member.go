@@ -50,6 +50,8 @@ type rendered struct {
 	app    gitops.Application
 	result *render.Result
 	err    error
+	// raw is the result with the names that kustomize gives; in result, generated names keep their first hash.
+	raw *render.Result
 }
 
 // find gives the object with this identity.
@@ -73,12 +75,12 @@ type state struct {
 // membersOf lists everything whose render the proof has to cover.
 func membersOf(r Request) []*member {
 	var out []*member
-	repo := ""
+	repo, branch := "", ""
 	if len(r.Wishes) > 0 {
-		repo = r.Wishes[0].App.Source.Repo
+		repo, branch = r.Wishes[0].App.Source.Repo, r.Wishes[0].App.Source.Branch
 	}
 	add := func(app gitops.Application) {
-		if !sameRepo(app.Source.Repo, repo) {
+		if !sameRepo(app.Source.Repo, repo) || otherBranch(app.Source.Branch, branch) {
 			return
 		}
 		app = detected(r.Tree, app)
@@ -165,6 +167,13 @@ func sameFile(a, b gitops.Application) bool {
 // repository at hand.
 func sameRepo(a, b string) bool {
 	return a == "" || b == "" || plainURL(a) == plainURL(b)
+}
+
+// otherBranch says whether two branches are known to be different ones: what follows another one reads nothing of this
+// tree. HEAD is the default branch, whatever its name.
+func otherBranch(a, b string) bool {
+	known := func(branch string) bool { return branch != "" && branch != "HEAD" }
+	return known(a) && known(b) && a != b
 }
 
 func plainURL(url string) string {

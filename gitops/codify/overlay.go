@@ -24,11 +24,14 @@ func (newPatch) candidates(_ context.Context, s site) []Candidate {
 	if !s.change.After.Set {
 		what = "delete "
 	}
-	var out []Candidate
-	for _, c := range s.patchContents() {
-		out = append(out, s.addPatch(what+s.change.Path.String(), c.body, c.added)...)
-	}
-	return out
+	what += s.change.Path.String()
+	return s.inBothSpellings(func(s site) []Candidate {
+		var out []Candidate
+		for _, c := range s.patchContents() {
+			out = append(out, s.addPatch(what, c.body, c.added)...)
+		}
+		return out
+	})
 }
 
 // patchContent is what a strategic merge patch may say below the object's identity, and how much structure
@@ -127,16 +130,10 @@ func with(content any, path gitops.Path, value any) any {
 // addPatch adds a strategic merge patch with this content below the object's identity, to the overlay or,
 // as a last resort, to the Flux Kustomization.
 func (s site) addPatch(what string, content any, added int) []Candidate {
-	body, ok := content.(map[string]any)
+	patch, ok := s.identified(content)
 	if !ok {
 		return nil
 	}
-	written := s.declared.Origin.Written
-	metadata := map[string]any{"name": written.Name}
-	if written.Namespace != "" {
-		metadata["namespace"] = written.Namespace
-	}
-	patch, _ := merged(map[string]any{"apiVersion": s.declared.APIVersion, "kind": written.Kind, "metadata": metadata}, body).(map[string]any)
 	var out []Candidate
 	for _, l := range s.allLayers() {
 		weight, owns := s.owners()[l.file]
@@ -153,6 +150,18 @@ func (s site) addPatch(what string, content any, added int) []Candidate {
 		}
 	}
 	return out
+}
+
+// identified gives a strategic merge patch with this content for the object.
+func (s site) identified(content any) (map[string]any, bool) {
+	body, ok := content.(map[string]any)
+	written := s.declared.Origin.Written
+	metadata := map[string]any{"name": written.Name}
+	if written.Namespace != "" {
+		metadata["namespace"] = written.Namespace
+	}
+	patch, _ := merged(map[string]any{"apiVersion": s.declared.APIVersion, "kind": written.Kind, "metadata": metadata}, body).(map[string]any)
+	return patch, ok
 }
 
 func (s site) addPatchTo(l layer, what string, text []byte, added int) []Candidate {

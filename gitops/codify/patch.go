@@ -2,6 +2,7 @@ package codify
 
 import (
 	"context"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -19,6 +20,10 @@ func (existingPatch) candidates(_ context.Context, s site) []Candidate {
 	if s.remove {
 		return nil
 	}
+	return s.inBothSpellings(site.editPatches)
+}
+
+func (s site) editPatches() []Candidate {
 	var out []Candidate
 	for _, l := range s.allLayers() {
 		for _, p := range l.patches(s.tree) {
@@ -45,6 +50,8 @@ type patchRef struct {
 	target map[string]any
 	// where names the place for people.
 	where string
+	// entry is the patch's place in the lists of its layer.
+	entry gitops.Path
 	layer layer
 }
 
@@ -55,43 +62,43 @@ func (l layer) patches(tree gitops.Tree) []patchRef {
 		for i, v := range l.list(key) {
 			entry, _ := v.(map[string]any)
 			target, _ := entry["target"].(map[string]any)
+			at := gitops.Path{gitops.Field(key), gitops.Index(i)}
 			if ref, ok := entry["path"].(string); ok {
-				out = append(out, l.patchFile(tree, ref, target)...)
+				out = append(out, l.patchFile(tree, ref, target, at)...)
 			}
 			if inline, ok := entry["patch"].(string); ok {
 				out = append(out, patchRef{
-					file: l.file, doc: l.doc, at: gitops.Path{gitops.Field(key), gitops.Index(i), gitops.Field("patch")},
+					file: l.file, doc: l.doc, at: at.Child(gitops.Field("patch")), entry: at,
 					data: []byte(inline), target: target, layer: l, where: "the inline patch in " + l.file,
 				})
 			}
 		}
 	}
 	for i, v := range l.strings("patchesStrategicMerge") {
+		at := gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(i)}
 		if strings.Contains(v, "\n") {
-			out = append(out, patchRef{
-				file: l.file, at: gitops.Path{gitops.Field("patchesStrategicMerge"), gitops.Index(i)},
-				data: []byte(v), layer: l, where: "the inline patch in " + l.file,
-			})
+			out = append(out, patchRef{file: l.file, at: at, entry: at, data: []byte(v), layer: l, where: "the inline patch in " + l.file})
 			continue
 		}
-		out = append(out, l.patchFile(tree, v, nil)...)
+		out = append(out, l.patchFile(tree, v, nil, at)...)
 	}
 	return out
 }
 
-func (l layer) patchFile(tree gitops.Tree, ref string, target map[string]any) []patchRef {
+func (l layer) patchFile(tree gitops.Tree, ref string, target map[string]any, at gitops.Path) []patchRef {
 	file := linked(tree, path.Join(l.dir, ref))
 	data, ok := tree.Read(file)
 	if !ok {
 		return nil
 	}
-	return []patchRef{{file: file, data: data, target: target, where: "the patch " + file}}
+	return []patchRef{{file: file, data: data, target: target, entry: at, layer: l, where: "the patch " + file}}
 }
 
 // editPatch gives the edits of one patch that may bring the change about.
 func (s site) editPatch(p patchRef) []Candidate {
 	docs, err := splice.Documents(p.data)
 	if err != nil {
+		s.refuse("edit "+p.where, err)
 		return nil
 	}
 	var out []Candidate
@@ -104,6 +111,7 @@ func (s site) editPatch(p patchRef) []Candidate {
 		case []any:
 			if selects(p.target, s.declared) {
 				out = append(out, s.editOperations(p, doc, content)...)
+				out = append(out, s.addOperation(p, doc, content)...)
 			}
 		}
 	}
@@ -116,10 +124,83 @@ func (s site) write(p patchRef, what string, after []byte, err error, added int)
 		s.refuse(what+" in "+p.where, err)
 		return nil
 	}
-	if len(p.at) == 0 {
-		return s.one(what+" in "+p.where, p.file, after, nil, added)
+	var out []Candidate
+	if !s.change.After.Set && saysNothing(after) {
+		out = s.dropPatch(p, what+" with "+p.where+", which said nothing else")
+		added = max(added, addsEntry)
 	}
-	return s.set(p.layer, what+" in "+p.where, p.at, string(after), added)
+	if len(p.at) == 0 {
+		return append(out, s.one(what+" in "+p.where, p.file, after, nil, added)...)
+	}
+	return append(out, s.set(p.layer, what+" in "+p.where, p.at, string(after), added)...)
+}
+
+// dropPatch takes a patch out of its kustomization, the list with its last entry, and its file.
+func (s site) dropPatch(p patchRef, what string) []Candidate {
+	at := p.entry
+	if len(p.layer.list(at[0].Field)) == 1 {
+		at = at[:1]
+	}
+	after, err := splice.Remove(p.layer.data, p.layer.doc, append(slices.Clip(p.layer.prefix), at...))
+	out := s.own(p.layer, at, s.one(what, p.layer.file, after, err, changesValue))
+	for i := range out {
+		if len(p.at) == 0 {
+			before, _ := s.tree.Read(p.file)
+			out[i].Edits = append(out[i].Edits, gitops.Edit{Path: p.file, Before: before, Remove: true})
+		}
+	}
+	return out
+}
+
+// saysNothing says whether a patch is left with nothing but what it is for: the object's identity and the names of
+// list entries.
+func saysNothing(data []byte) bool {
+	docs, err := splice.Documents(data)
+	if err != nil || len(docs) != 1 {
+		return false
+	}
+	switch content := docs[0].(type) {
+	case []any:
+		return len(content) == 0
+	case map[string]any:
+		rest := maps.Clone(content)
+		delete(rest, "apiVersion")
+		delete(rest, "kind")
+		metadata, _ := rest["metadata"].(map[string]any)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "name")
+		delete(metadata, "namespace")
+		if len(metadata) == 0 {
+			delete(rest, "metadata")
+		}
+		return content["kind"] != nil && bare(rest)
+	}
+	return false
+}
+
+// bare says whether content holds nothing but mappings and lists whose entries have a name alone.
+func bare(content any) bool {
+	switch content := content.(type) {
+	case map[string]any:
+		for _, v := range content {
+			if !bare(v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(content, func(v any) bool {
+			entry, _ := v.(map[string]any)
+			return entry == nil || !bare(withoutName(entry))
+		})
+	}
+	return false
+}
+
+func withoutName(entry map[string]any) map[string]any {
+	out := maps.Clone(entry)
+	delete(out, "name")
+	return out
 }
 
 // editMerge edits a strategic merge patch.

@@ -18,11 +18,21 @@ func (rawManifest) candidates(_ context.Context, s site) []Candidate {
 	if s.remove || file == "" || !ok {
 		return nil
 	}
-	doc, prefix, ok := placeOf(data, s.declared.Origin)
+	doc, prefix, ok := s.placeOf(file, data)
 	if !ok {
 		return nil
 	}
-	return s.editAt(file, data, doc, prefix, changesValue)
+	return s.inBothSpellings(func(s site) []Candidate { return s.editAt(file, data, doc, prefix, changesValue) })
+}
+
+// placeOf finds the document and list item of a file in which the object is written, and notes a file that cannot be
+// edited at all.
+func (s site) placeOf(file string, data []byte) (doc int, prefix gitops.Path, ok bool) {
+	if _, err := splice.Documents(data); err != nil {
+		s.refuse("edit "+file, err)
+		return 0, nil, false
+	}
+	return placeOf(data, s.declared.Origin)
 }
 
 // placeOf finds the document, and the path of the list item, in which an object is written. The origin's
@@ -93,14 +103,14 @@ func (s site) changeIn(data []byte, doc int, prefix gitops.Path, object any) (af
 	}
 	if old.Set {
 		after, err = splice.Set(data, doc, at, s.change.After.V)
-		if text, ok := old.V.(string); ok && hasVariable(text) {
+		if text, ok := old.V.(string); ok && (hasVariable(text) || s.hasVar(text)) {
 			return after, "replace the variable in " + path.String(), takesVariable, err
 		}
 		return after, "change " + path.String(), changesValue, err
 	}
 	last := path[len(path)-1]
 	if list, ok := splice.Lookup(object, path[:len(path)-1]).V.([]any); ok && !last.IsField() {
-		i := len(list)
+		i := min(last.Index, len(list))
 		if last.IsEntry() {
 			i = s.insertion(path[:len(path)-1], list, last.Keys)
 		}

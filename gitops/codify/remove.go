@@ -30,7 +30,7 @@ func (s site) removeDeclaration() []Candidate {
 	if s.declared.Origin.File == "" || !ok {
 		return nil
 	}
-	doc, prefix, ok := placeOf(data, s.declared.Origin)
+	doc, prefix, ok := s.placeOf(file, data)
 	if !ok {
 		return nil
 	}
@@ -43,12 +43,14 @@ func (s site) removeDeclaration() []Candidate {
 	case prefix != nil && len(items) > 1:
 		after, err := splice.Remove(data, doc, prefix)
 		if err != nil {
+			s.refuse(c.What, err)
 			return nil
 		}
 		c.Edits = append(c.Edits, gitops.Edit{Path: file, Before: data, After: after})
 	case others && prefix == nil || countSet(docs) > 1:
 		after, err := splice.RemoveDocument(data, doc)
 		if err != nil {
+			s.refuse(c.What, err)
 			return nil
 		}
 		c.Edits = append(c.Edits, gitops.Edit{Path: file, Before: data, After: after})
@@ -76,16 +78,27 @@ func countSet(docs []any) int {
 	return n
 }
 
-// forget takes out of a kustomization the file, when it is gone, and the patches for the object alone.
+// forget takes out of a kustomization the file, when it is gone, and what is for the object alone: patches and
+// replica counts. A section goes with its last entry.
 func (s site) forget(l layer, file string, gone bool) ([]gitops.Edit, bool) {
 	data := l.data
+	left := map[string]int{}
 	var edits []gitops.Edit
 	remove := func(key string, i int) bool {
-		after, err := splice.Remove(data, 0, gitops.Path{gitops.Field(key), gitops.Index(i)})
-		if err == nil {
-			data = after
+		if _, begun := left[key]; !begun {
+			left[key] = len(l.list(key))
 		}
-		return err == nil
+		at := gitops.Path{gitops.Field(key), gitops.Index(i)}
+		if left[key]--; left[key] == 0 {
+			at = at[:1]
+		}
+		after, err := splice.Remove(data, l.doc, at)
+		if err != nil {
+			s.refuse("remove "+at.String()+" from "+l.file, err)
+			return false
+		}
+		data = after
+		return true
 	}
 	for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902"} {
 		list := l.list(key)
@@ -102,6 +115,12 @@ func (s site) forget(l layer, file string, gone bool) ([]gitops.Edit, bool) {
 			}
 		}
 	}
+	for i := len(l.list("replicas")) - 1; i >= 0; i-- {
+		entry, _ := l.list("replicas")[i].(map[string]any)
+		if s.countedAlone(entry) && !remove("replicas", i) {
+			return nil, false
+		}
+	}
 	for i := len(l.list("resources")) - 1; gone && i >= 0; i-- {
 		ref, _ := l.list("resources")[i].(string)
 		if linked(s.tree, path.Join(l.dir, ref)) == file && !remove("resources", i) {
@@ -112,6 +131,14 @@ func (s site) forget(l layer, file string, gone bool) ([]gitops.Edit, bool) {
 		edits = append(edits, e)
 	}
 	return edits, true
+}
+
+// countedAlone says whether an entry of a kustomization's replicas is for the object and no other.
+func (s site) countedAlone(entry map[string]any) bool {
+	names := func(d gitops.Declared) bool {
+		return (entry["name"] == d.Origin.Written.Name || entry["name"] == d.ID.Name) && splice.Lookup(d.Content, gitops.Path{gitops.Field("spec"), gitops.Field("replicas")}).Set
+	}
+	return names(s.declared) && !slices.ContainsFunc(s.objects, func(d gitops.Declared) bool { return d.ID != s.declared.ID && names(d) })
 }
 
 // patchForThis says whether a patch entry is for the object alone, and in which file it lies.

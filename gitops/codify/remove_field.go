@@ -71,11 +71,8 @@ func (s site) withoutSettings() (site, []gitops.Edit, int) {
 			after, err := splice.Remove(l.data, 0, at)
 			take(s.one("", l.file, after, err, changesValue))
 		}
-		for j := range s.layers[i].patches(s.tree) {
+		for j := len(s.layers[i].patches(s.tree)) - 1; j >= 0; j-- {
 			patches := s.layers[i].patches(s.tree)
-			if j >= len(patches) {
-				break
-			}
 			docs, _ := splice.Documents(patches[j].data)
 			for doc, d := range docs {
 				content, ok := d.(map[string]any)

@@ -87,13 +87,8 @@ func (f *file) insertItem(n *node, index int, value any) ([]change, error) {
 
 // parted adds a blank line to lines that come before the entry at index, where a blank line parts the entries there.
 func (f *file) parted(spans [][2]int, index int, lines []string) []string {
-	blank := func(i int) bool { // whether a blank line stands before entry i
-		start := f.ownStart(spans[i][0])
-		above := f.lineStart(max(start-1, 0))
-		return above < start && strings.Trim(string(f.data[above:start]), " \t\r\n") == ""
-	}
 	near := min(max(index, 1), len(spans)-1)
-	if near < 1 || !blank(near) || f.blockScalar(func(n *node) bool { return index > 0 && n.end == spans[index-1][1] && f.block(n).keep }) != nil {
+	if near < 1 || !f.blankBefore(f.ownStart(spans[near][0])) || f.blockScalar(func(n *node) bool { return index > 0 && n.end == spans[index-1][1] && f.block(n).keep }) != nil {
 		return lines
 	}
 	if index == 0 {
@@ -183,6 +178,9 @@ func (f *file) addFlow(m *node, w writer, key string, value any) ([]change, erro
 		if f.json && !f.jsonBlanks() {
 			return w.key(key, true) + ":" + w.inline(value, true)
 		}
+		if f.json {
+			return w.key(key, true) + ": " + f.jsonLine(value)
+		}
 		return w.key(key, true) + ": " + w.inline(value, true)
 	}
 	if len(m.pairs) == 0 {
@@ -198,8 +196,12 @@ func (f *file) addFlow(m *node, w writer, key string, value any) ([]change, erro
 
 // insertFlow adds an entry inside brackets.
 func (f *file) insertFlow(n *node, w writer, index int, value any) ([]change, error) {
+	oneLine := len(n.items) > 0 && f.lineOf(n.items[0].first) == f.lineOf(n.items[0].end)
 	write := func(prefix string) string {
-		if prefix != "" && f.json {
+		switch {
+		case f.json && oneLine:
+			return f.jsonLine(value)
+		case prefix != "" && f.json:
 			return indented(value, prefix, f.jsonUnit())
 		}
 		return w.inline(value, true)
@@ -291,10 +293,47 @@ func (f *file) jsonUnit() string {
 // jsonBlanks says whether a JSON text puts a blank behind its colons.
 func (f *file) jsonBlanks() bool {
 	for _, d := range f.docs {
-		if d != nil && len(d.pairs) > 0 {
-			c := d.pairs[0].colon
-			return c >= 0 && c+1 < len(f.data) && f.data[c+1] == ' '
+		if d == nil {
+			continue
+		}
+		if c := d.firstColon(); c >= 0 {
+			return c+1 < len(f.data) && f.data[c+1] == ' '
 		}
 	}
 	return true
+}
+
+// firstColon gives the offset of the first colon in n, -1 without one.
+func (n *node) firstColon() int {
+	for _, p := range n.pairs {
+		return p.colon
+	}
+	for _, item := range n.items {
+		if c := item.firstColon(); c >= 0 {
+			return c
+		}
+	}
+	return -1
+}
+
+// jsonLine gives value as JSON on one line, with blanks where the text has them.
+func (f *file) jsonLine(value any) string {
+	if !f.jsonBlanks() {
+		return jsonText(value)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		var parts []string
+		for _, k := range sortedKeys(v) {
+			parts = append(parts, jsonText(k)+": "+f.jsonLine(v[k]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, f.jsonLine(e))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return jsonText(value)
 }

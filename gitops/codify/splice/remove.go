@@ -114,7 +114,19 @@ func (f *file) removeSpan(n *node, spans [][2]int, i int, empty string) ([]chang
 			end = f.nextLine(end) // blank lines that would now belong to the block above
 		}
 	}
+	if f.blankBefore(start) && end < len(f.data) && f.blankAt(end) {
+		end = f.nextLine(end) // of the blank lines around the entry one is enough
+	}
 	return []change{f.wholeLines(start, end)}, nil
+}
+
+// blankAt says whether the line that begins at offset is blank; blankBefore whether the one before it is.
+func (f *file) blankAt(offset int) bool {
+	return strings.Trim(string(f.data[offset:f.lineEnd(offset)]), " \t") == ""
+}
+
+func (f *file) blankBefore(offset int) bool {
+	return offset > 0 && f.lineStart(offset-1) < offset && f.blankAt(f.lineStart(offset-1))
 }
 
 // wholeLines gives the removal of whole lines; at the end of a text without a final line break the break

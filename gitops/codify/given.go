@@ -1,0 +1,127 @@
+package codify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
+)
+
+// givenMetadata edits the labels and annotations that a kustomization gives to all its objects. Where one object
+// alone differs, that moves too much, and a patch that comes after them is the last resort.
+type givenMetadata struct{}
+
+func (givenMetadata) candidates(_ context.Context, s site) []Candidate {
+	sections := commonSections(s.change.Path)
+	if s.remove || sections == nil {
+		return nil
+	}
+	key := s.change.Path[len(s.change.Path)-1]
+	var out []Candidate
+	for _, l := range s.layers {
+		for _, at := range l.pairs(sections) {
+			if !splice.Lookup(l.content, at.Child(key)).Set {
+				continue
+			}
+			where := fmt.Sprintf("%s of %s", at[0].Field, l.file)
+			if s.change.After.Set {
+				out = append(out, s.set(l, fmt.Sprintf("change %s in the %s", key.Field, where), at.Child(key), s.change.After.V, changesValue)...)
+				continue
+			}
+			after, err := splice.Remove(l.data, l.doc, lone(l.content, at.Child(key)))
+			out = append(out, s.one(fmt.Sprintf("remove %s from the %s", key.Field, where), l.file, after, err, changesValue)...)
+		}
+	}
+	return out
+}
+
+// commonSections are the sections of a kustomization that give the label or annotation at a path; nil for a path that
+// leads to neither.
+func commonSections(p gitops.Path) []string {
+	if len(p) < 2 || !p[len(p)-1].IsField() {
+		return nil
+	}
+	switch p[len(p)-2].Field {
+	case "labels", "matchLabels", "selector":
+		return []string{"labels", "commonLabels"}
+	case "annotations":
+		return []string{"commonAnnotations"}
+	}
+	return nil
+}
+
+// pairs gives where in a kustomization the labels or annotations of these sections stand.
+func (l layer) pairs(sections []string) []gitops.Path {
+	var out []gitops.Path
+	for _, section := range sections {
+		if section != "labels" {
+			out = append(out, gitops.Path{gitops.Field(section)})
+			continue
+		}
+		for i := range l.list(section) {
+			out = append(out, gitops.Path{gitops.Field(section), gitops.Index(i), gitops.Field("pairs")})
+		}
+	}
+	return out
+}
+
+// laterPatch adds a patch that the overlay applies after its own labels, annotations and images, for one object that
+// differs from what those give to all.
+type laterPatch struct{}
+
+func (laterPatch) candidates(_ context.Context, s site) []Candidate {
+	if s.remove || len(s.layers) == 0 || s.declared.Origin.Written.Name == "" || !s.givenToAll(s.layers[0]) {
+		return nil
+	}
+	l, id := s.layers[0], s.declared.ID
+	style := splice.StyleOf(l.data)
+	style.CRLF = false // the text lies inside another one
+	var out []Candidate
+	for _, c := range s.patchContents() {
+		patch, ok := s.identified(c.body)
+		if !ok {
+			continue
+		}
+		config := map[string]any{
+			"apiVersion": "builtin", "kind": "PatchTransformer",
+			"metadata": map[string]any{"name": l.freeTransformer(strings.ToLower(id.Kind + "-" + id.Name))},
+			"patch":    string(splice.Document(patch, style)),
+		}
+		at := gitops.Path{gitops.Field("transformers"), gitops.Index(len(l.list("transformers")))}
+		what := fmt.Sprintf("set %s by a patch behind the other transformers of %s", s.change.Path, l.file)
+		out = append(out, s.set(l, what, at, string(splice.Document(config, style)), lastResort)...)
+	}
+	return out
+}
+
+// givenToAll says whether a kustomization gives the changed value to all objects that it fits.
+func (s site) givenToAll(l layer) bool {
+	last := s.change.Path[len(s.change.Path)-1]
+	if last.Field == "image" {
+		text, _ := s.declaredValue().V.(string)
+		return slices.ContainsFunc(l.list("images"), func(v any) bool {
+			entry, _ := v.(map[string]any)
+			name := parseImage(text).name
+			return name != "" && (entry["name"] == name || entry["newName"] == name)
+		})
+	}
+	return slices.ContainsFunc(l.pairs(commonSections(s.change.Path)), func(at gitops.Path) bool {
+		return splice.Lookup(l.content, at.Child(last)).Set
+	})
+}
+
+// freeTransformer gives a name that no transformer written in the kustomization bears.
+func (l layer) freeTransformer(name string) string {
+	for i := 1; ; i++ {
+		candidate := name
+		if i > 1 {
+			candidate = fmt.Sprintf("%s-%d", name, i)
+		}
+		if !slices.ContainsFunc(l.strings("transformers"), func(t string) bool { return strings.Contains(t, "name: "+candidate+"\n") }) {
+			return candidate
+		}
+	}
+}
