@@ -17,7 +17,14 @@ var engineLab = struct {
 	argocd             *lab.Argo
 }{Shared: lab.Shared{Options: lab.Options{Audit: true}}}
 
-func TestMain(m *testing.M) { os.Exit(engineLab.Run(m)) }
+// TestMain runs the tests, or is the program itself where a test starts it so.
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(engineLab.Run(m))
+}
 
 // engineCluster gives the cluster, with the bot's rights and no engine yet.
 func engineCluster(t *testing.T) *lab.Cluster {

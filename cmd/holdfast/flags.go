@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// inputFlags are the inputs that every command takes the same way.
+// inputFlags are the inputs that every command takes the same way. One without outputs has no --output and no --all.
 type inputFlags struct {
 	config         string
 	kubeconfig     string
@@ -44,12 +44,15 @@ func (f *inputFlags) register(flags *pflag.FlagSet, outputs []string) {
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: dev, staging, production, regulated or dr (default: of the config, else production)")
 	flags.StringVar(&f.secrets, "secrets", "", "`MODE`: none, metadata or values: what is read of Secrets in clusters (default none)")
 	flags.StringSliceVar(&f.standards, "standard", nil, "`ID` of a compliance standard whose controls are named, repeatable")
+	if len(outputs) == 0 {
+		return
+	}
 	flags.BoolVar(&f.all, "all", false, "list also values that differ in spelling only, and defaulted fields, with their cause")
 	flags.StringVarP(&f.output, "output", "o", outputs[0], "`FORMAT`: "+strings.Join(outputs, ", "))
 }
 
 func (f *inputFlags) check(outputs []string) error {
-	if !slices.Contains(outputs, f.output) {
+	if len(outputs) > 0 && !slices.Contains(outputs, f.output) {
 		return fmt.Errorf("--output %q: want one of %s", f.output, strings.Join(outputs, ", "))
 	}
 	if len(f.live) > 0 && (f.kubeconfig != "" || len(f.contexts) > 0) {

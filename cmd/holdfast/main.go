@@ -13,18 +13,18 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// graceTime is how long an interrupted run may take to end what it is at.
+// graceTime is how long an interrupted run may take to end what it is at. The service takes its own grace time first.
 const graceTime = 10 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	s := standardStreams()
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once
-		time.Sleep(graceTime)
+		time.Sleep(time.Duration(s.grace.Load()))
 		os.Exit(2)
 	}()
-	s := standardStreams()
 	flush := withoutWarnings()
 	code := run(ctx, os.Args[1:], s)
 	stop()

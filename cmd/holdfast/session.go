@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/bot/forge"
 	"holdfast/bot/publish"
 	"holdfast/cmd/holdfast/config"
 	"holdfast/detect"
@@ -42,6 +43,19 @@ type session struct {
 	namespaced func(gitops.GroupKind) (bool, bool)
 	// served is what each cluster says of itself to charts, by name.
 	served map[string]render.Env
+	service
+}
+
+// service is what a process that runs many rounds adds to each of its sessions. The zero value is that of a command.
+type service struct {
+	// kept are the repositories that stay open from run to run.
+	kept *keptSources
+	// forge opens a repository's forge; nil opens it anew.
+	forge func(context.Context, config.Forge) (forge.Publisher, error)
+	// outcome takes what was done on a forge; nil prints it.
+	outcome func(publish.Outcome)
+	// commits wraps what pushes branches; nil leaves it.
+	commits func(publish.Commits) publish.Commits
 }
 
 // newSession checks everything that can be checked before a cluster or repository is read.
@@ -51,31 +65,48 @@ func newSession(s streams, flags inputFlags) (*session, error) {
 	if x.config, err = loadConfig(flags.config); err != nil {
 		return nil, err
 	}
-	if x.sources, err = newSources(flags.git, x.config); err != nil {
+	if x.input, err = x.fixedInput(); err != nil {
 		return nil, err
 	}
-	if x.input, err = x.scanInput(); err != nil {
+	return x.begin()
+}
+
+// begin gives a session for a run that begins now: it shares what does not change with time (the configuration,
+// schemas, rules, renders found again by what they read), and reads all else anew.
+func (x *session) begin() (*session, error) {
+	run := &session{flags: x.flags, config: x.config, out: x.out, streams: x.streams, input: x.input, service: x.service}
+	var err error
+	if run.sources, err = newSources(run.flags.git, run.config); err != nil {
 		return nil, err
 	}
-	if x.charts, err = newChartSources(x); err != nil {
+	run.sources.kept = run.kept
+	if run.charts, err = newChartSources(run); err != nil {
 		return nil, err
 	}
-	x.input.Chart = x.charts.fetch
-	given, err := x.applications()
+	run.input.Now = run.streams.now()
+	run.input.Chart, run.input.Bound, run.input.Progress = run.charts.fetch, run.bound, run.progress
+	run.input.Open = func(ctx context.Context, url string) (scan.Repository, error) {
+		opened, err := run.sources.get(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		return opened, nil
+	}
+	given, err := run.applications()
 	if err != nil {
 		return nil, err
 	}
 	for _, app := range given {
-		x.sources.given = append(x.sources.given, app.Source.Repo)
+		run.sources.given = append(run.sources.given, app.Source.Repo)
 	}
-	if x.targets, err = x.newTargets(given); err != nil {
+	if run.targets, err = run.newTargets(given); err != nil {
 		return nil, err
 	}
-	if err := readAudits(flags.audit, x.targets); err != nil {
+	if err := readAudits(run.flags.audit, run.targets); err != nil {
 		return nil, err
 	}
-	x.input.Targets = x.targets
-	return x, nil
+	run.input.Targets = run.targets
+	return run, nil
 }
 
 func loadConfig(file string) (*config.Config, error) {
@@ -88,20 +119,11 @@ func loadConfig(file string) (*config.Config, error) {
 	return config.Load(file)
 }
 
-func (x *session) scanInput() (scan.Input, error) {
+// fixedInput gives the part of a scan's input that is the same in every run.
+func (x *session) fixedInput() (scan.Input, error) {
 	in := scan.Input{
-		Revision: x.flags.revision, Standards: x.flags.standards, All: x.flags.all, Now: x.streams.now(),
-		Open: func(ctx context.Context, url string) (scan.Repository, error) {
-			opened, err := x.sources.get(ctx, url)
-			if err != nil {
-				return nil, err
-			}
-			return opened, nil
-		},
-		Bound:    x.bound,
-		Limits:   x.config.Limits.Render.Limits(),
-		Renders:  cache.New(cache.DefaultBytes),
-		Progress: x.progress,
+		Revision: x.flags.revision, Standards: x.flags.standards, All: x.flags.all,
+		Limits: x.config.Limits.Render.Limits(), Renders: cache.New(cache.DefaultBytes),
 	}
 	if len(in.Standards) == 0 {
 		in.Standards = x.config.Standards
@@ -342,6 +364,10 @@ func (x *session) progress(message string) {
 }
 
 func (x *session) reportOutcome(o publish.Outcome) {
+	if x.outcome != nil {
+		x.outcome(o)
+		return
+	}
 	name := string(o.Action.Proposal.Kind)
 	title := o.Action.Proposal.Title
 	if title == "" {

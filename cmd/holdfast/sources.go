@@ -26,6 +26,8 @@ type sources struct {
 	config   *config.Config
 	// given are the URLs of Applications that the user describes, which may be paths of this machine.
 	given []string
+	// kept, when set, keeps repositories open for later runs.
+	kept *keptSources
 
 	mutex sync.Mutex
 	open  map[string]*source
@@ -144,7 +146,14 @@ func (s *sources) get(ctx context.Context, url string) (*source, error) {
 	if onlyCluster && gitops.IsLinkLocal(url) {
 		return nil, fmt.Errorf("the source %s, as the cluster has it, is a link-local address, which is not called: map it by --git %s=DIR|URL, or list it in holdfast.yaml", url, url)
 	}
-	opened, err := openSource(ctx, s.config.Limits.Repository.Apply(options))
+	options = s.config.Limits.Repository.Apply(options)
+	var opened *source
+	var err error
+	if s.kept != nil {
+		opened, err = s.kept.get(ctx, options)
+	} else {
+		opened, err = openSource(ctx, options)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -16,6 +17,9 @@ type streams struct {
 	color, progress bool
 	width           int
 	now             func() time.Time
+	// grace, when set, is how long the process may take to end after a signal, in nanoseconds; a command that needs
+	// longer than most says so here.
+	grace *atomic.Int64
 }
 
 // checked remembers the first failure to write, so that a full disk does not pass for an empty answer.
@@ -34,7 +38,8 @@ func (c *checked) Write(data []byte) (int, error) {
 
 func standardStreams() streams {
 	out, err := int(os.Stdout.Fd()), int(os.Stderr.Fd())
-	s := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}
+	s := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now, grace: new(atomic.Int64)}
+	s.grace.Store(int64(graceTime))
 	s.color = term.IsTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	s.progress = term.IsTerminal(err)
 	if w, _, e := term.GetSize(out); e == nil && term.IsTerminal(out) {

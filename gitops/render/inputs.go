@@ -23,6 +23,27 @@ func (r *Result) Inputs() Inputs {
 	return Inputs{reads: r.Reads, absent: slices.Sorted(maps.Keys(r.absent)), scans: r.scans}
 }
 
+// Files are the files that the render read or looked for in vain, sorted.
+func (i Inputs) Files() []string {
+	out := slices.Concat(i.reads, i.absent)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Folders are the folders that the render listed, sorted. One that ends in /* was listed without its sub-folders.
+func (i Inputs) Folders() []string {
+	var out []string
+	for _, s := range i.scans {
+		if s.any || s.recurse {
+			out = append(out, s.folder)
+		} else {
+			out = append(out, path.Join(s.folder, "*"))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Names is a SHA-256 over the names alone, in hex: Inputs with the same Names have comparable digests.
 func (i Inputs) Names() string {
 	h := sha256.New()

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/detect"
 	"holdfast/detect/policy"
@@ -38,6 +39,9 @@ type Config struct {
 	// Floor is what every repository's policy is held to.
 	Floor  policy.Floor `json:"floor,omitzero"`
 	Limits Limits       `json:"limits,omitzero"`
+	// Serve is about `holdfast serve` alone, and so is Database.
+	Serve    Serve    `json:"serve,omitzero"`
+	Database Database `json:"database,omitzero"`
 }
 
 // Cluster is one cluster to read.
@@ -52,6 +56,10 @@ type Cluster struct {
 	// Secrets says what is read of Secrets: none, metadata (who owns which key) or values (compared by a
 	// keyed hash in memory). Default: none.
 	Secrets string `json:"secrets,omitempty" jsonschema:"enum=none,enum=metadata,enum=values"`
+	// Interval is how often `holdfast serve` scans the cluster. Default: serve.interval.
+	Interval policy.Duration `json:"interval,omitzero"`
+	// AuditWebhook takes audit events from the cluster's API server, in `holdfast serve`.
+	AuditWebhook *AuditWebhook `json:"auditWebhook,omitempty"`
 
 	line int
 }
@@ -74,6 +82,8 @@ type Repository struct {
 	Auth       Auth     `json:"auth,omitzero"`
 	// Forge is where pull requests and issues go. Without one, nothing can be published.
 	Forge *Forge `json:"forge,omitempty"`
+	// Webhook takes what the forge tells, in `holdfast serve`.
+	Webhook *Webhook `json:"webhook,omitempty"`
 
 	line int
 }
@@ -129,6 +139,8 @@ func Decode(name string, data []byte) (*Config, error) {
 	if c.Signing != nil {
 		k.signing(c.Signing)
 	}
+	k.serve(&c.Serve)
+	k.database(&c.Database)
 	if err := errors.Join(k.errs...); err != nil {
 		return nil, err
 	}
@@ -170,6 +182,9 @@ func (c *Config) resolve(dir string) {
 	paths := []*string{}
 	for i := range c.Clusters {
 		paths = append(paths, &c.Clusters[i].Kubeconfig)
+		if a := c.Clusters[i].AuditWebhook; a != nil {
+			paths = append(paths, &a.TokenFile)
+		}
 	}
 	for i := range c.Repositories {
 		r := &c.Repositories[i]
@@ -180,7 +195,11 @@ func (c *Config) resolve(dir string) {
 				paths = append(paths, &f.App.PrivateKeyFile)
 			}
 		}
+		if r.Webhook != nil {
+			paths = append(paths, &r.Webhook.SecretFile)
+		}
 	}
+	paths = append(paths, &c.Database.File, &c.Database.URLFile)
 	for i := range c.ChartRepositories {
 		paths = append(paths, &c.ChartRepositories[i].Auth.PasswordFile)
 	}
@@ -214,6 +233,12 @@ func (k *checker) clusters(all []Cluster) {
 			k.fail(c.line, "clusters: name %q repeats; it is already on line %d", c.Name, first)
 		}
 		lines[c.Name] = c.line
+		if c.Interval != 0 && time.Duration(c.Interval) < shortestInterval {
+			k.fail(c.line, "clusters: interval: want at least %s", shortestInterval)
+		}
+		if c.AuditWebhook != nil {
+			k.auditWebhook(c)
+		}
 	}
 }
 
@@ -238,6 +263,9 @@ func (k *checker) repositories(c *Config) {
 		k.auth(r)
 		if r.Forge != nil {
 			k.forge(r)
+		}
+		if r.Webhook != nil {
+			k.webhook(r, c.Repositories[:i])
 		}
 	}
 }
