@@ -191,13 +191,13 @@ func TestWhatCodifyDecides(t *testing.T) {
 		}
 	}
 	commitAll(t, dir)
-	if out, code := holdfast(t, append([]string{"scan"}, input...)...); code != 0 {
-		t.Errorf("after the patch: exit %d\n%s", code, out)
-	}
 	before := webs(t, c)
 	apply()
 	if after := webs(t, c); after != before || before != "5 5" {
 		t.Errorf("applying the patch moves what alice scaled from %s to %s", before, after)
+	}
+	if out, code := holdfast(t, append([]string{"scan"}, input...)...); code != 0 {
+		t.Errorf("after the patch: exit %d\n%s", code, out)
 	}
 }
 

@@ -136,8 +136,8 @@ func isReplicas(s *situation) bool {
 }
 
 // scaler finds what explains the live count: it targets the object, the count lies within its bounds, and
-// the field is its own or nobody's. Writing the scale subresource leaves an entry in managedFields only
-// where the field had an owner, so an unowned count is inferred.
+// the field is its own or nobody's, or Git says nothing of it and somebody scaled. Writing the scale subresource leaves
+// an entry in managedFields only where the field had an owner, so an unowned count is inferred.
 func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 	if !isReplicas(s) || !s.Live.Set {
 		return Autoscaler{}, detect.Writer{}, false
@@ -158,6 +158,9 @@ func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 		}
 		if len(s.tools) == 0 && len(s.controllers) == 0 {
 			return a, detect.Writer{Confidence: detect.Inferred}, true
+		}
+		if s.added() && len(s.tools) > 0 && s.tools[0].Subresource == "scale" {
+			return a, s.tools[0], true // Git leaves the count to the autoscaler, which corrects what people set meanwhile
 		}
 	}
 	return Autoscaler{}, detect.Writer{}, false

@@ -177,17 +177,19 @@ func relative(dir, file string) string {
 	return strings.TrimPrefix(file, dir+"/")
 }
 
-// styleFor is the layout of the file that is most like the new one.
+// styleFor is the layout of the files that are most like the new one.
 func (s site) styleFor(h home, id gitops.ObjectID, near []neighbour) splice.Style {
-	if best := closest(id, near); len(best) > 0 {
-		if data, ok := s.tree.Read(best[0].file); ok {
-			return splice.StyleOf(data)
+	const enough = 5
+	var files [][]byte
+	for _, n := range closest(id, near) {
+		if data, ok := s.tree.Read(n.file); ok && len(files) < enough {
+			files = append(files, data)
 		}
 	}
-	if h.list != nil {
-		return splice.StyleOf(h.list.data)
+	if len(files) == 0 && h.list != nil {
+		files = append(files, h.list.data)
 	}
-	return splice.DefaultStyle()
+	return splice.StyleOf(bytes.Join(files, []byte("\n---\n")))
 }
 
 // closest are the neighbours of the same kind and namespace, else of the same kind, else of the same namespace, else all.
