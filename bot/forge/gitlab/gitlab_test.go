@@ -198,6 +198,33 @@ func TestOnGitLabFreeApprovalsAreNotDemanded(t *testing.T) {
 	}
 }
 
+func TestRulesOfProtectedBranchesLeaveOthersAlone(t *testing.T) {
+	f := newFake(t)
+	f.rules = []map[string]any{{"id": 1, "approvals_required": 2, "applies_to_all_protected_branches": true}}
+	client := open(t, f, gitlab.Options{Token: "bot-token"})
+	got, err := client.Protection(t.Context(), "main")
+	if want := (bot.BranchProtection{Known: true, AllowsForce: true, AllowsGone: true}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v; protection (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+	f.rules = append(f.rules, map[string]any{"id": 2, "approvals_required": 3, "protected_branches": []any{map[string]any{"name": "m*"}}}, map[string]any{"id": 3, "approvals_required": 1})
+	if got, err = client.Protection(t.Context(), "main"); err != nil || got.Approvals != 3 {
+		t.Errorf("approvals are %d, %v; want 3", got.Approvals, err)
+	}
+}
+
+func TestAPendingStatusTakesNoOtherPendingOne(t *testing.T) {
+	f := newFake(t)
+	client, head := open(t, f, gitlab.Options{Token: "bot-token"}), f.branches["main"].head
+	for _, title := range []string{"first", "second"} {
+		if err := client.Report(t.Context(), bot.Check{Commit: head, Verdict: bot.Pending, Title: title}); err != nil {
+			t.Errorf("%s: %v", title, err)
+		}
+	}
+	if got := f.checks(head); len(got) != 1 || got[0].Title != "first" {
+		t.Errorf("statuses are %+v, want the first", got)
+	}
+}
+
 func TestACommentThatWasEditedAndAwardedStaysEdited(t *testing.T) {
 	f := newFake(t)
 	client := open(t, f, gitlab.Options{Token: "bot-token"})
