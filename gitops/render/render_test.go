@@ -3,7 +3,9 @@ package render_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +52,26 @@ func TestTouches(t *testing.T) {
 		if got := row.result.Touches(row.file); got != row.want {
 			t.Errorf("%s: got %v", row.name, got)
 		}
+		if row.want && !listed(row.result.Inputs(), row.file) {
+			t.Errorf("%s: it is neither in %q nor in %q", row.name, row.result.Inputs().Files(), row.result.Inputs().Folders())
+		}
 	}
+	if got := overlay.Inputs().Folders(); len(got) > 0 {
+		t.Errorf("a kustomization that names its files lists %q", got)
+	}
+	if diff := cmp.Diff([]string{"plain/*"}, plain.Inputs().Folders()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// listed says whether a file is among the inputs, as somebody who keeps the lists would find it.
+func listed(inputs render.Inputs, file string) bool {
+	return slices.Contains(inputs.Files(), file) || slices.ContainsFunc(inputs.Folders(), func(folder string) bool {
+		if flat, ok := strings.CutSuffix(folder, "*"); ok {
+			return path.Dir(file) == path.Clean(flat+".")
+		}
+		return folder == "." || strings.HasPrefix(file, folder+"/")
+	})
 }
 
 func TestRoots(t *testing.T) {

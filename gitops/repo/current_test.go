@@ -14,8 +14,8 @@ import (
 func TestCurrentSeesWhatOthersMovedAndNotWhatWePushed(t *testing.T) {
 	bare := repotest.Bare(t, map[string]string{"a": "1"})
 	base := repotest.Serve(t, filepath.Dir(bare), "token")
-	for _, where := range []repo.Options{{URL: bare}, {URL: base + "/repo.git", Auth: repo.Auth{Password: "token"}, Depth: 1}} {
-		t.Run(where.URL[:4], func(t *testing.T) {
+	for name, where := range map[string]repo.Options{"file": {URL: bare}, "http": {URL: base + "/repo.git", Auth: repo.Auth{Password: "token"}, Depth: 1}} {
+		t.Run(name, func(t *testing.T) {
 			r := open(t, where)
 			want := func(want bool, after string) {
 				t.Helper()
@@ -24,16 +24,16 @@ func TestCurrentSeesWhatOthersMovedAndNotWhatWePushed(t *testing.T) {
 				}
 			}
 			want(true, "nothing")
-			branch := "holdfast/" + where.URL[:4]
-			push(t, r, branch, commit(t, r, repo.Commit{Edits: []gitops.Edit{{Path: "b" + where.URL[:4], After: []byte("1")}}}), "")
+			branch := "holdfast/" + name
+			push(t, r, branch, commit(t, r, repo.Commit{Edits: []gitops.Edit{{Path: "b" + name, After: []byte("1")}}}), "")
 			want(true, "a push of our own")
-			repotest.Git(t, bare, "branch", "somebody-"+where.URL[:4], "main")
+			repotest.Git(t, bare, "branch", "somebody-"+name, "main")
 			want(false, "a branch of somebody else")
 			r = open(t, where)
-			repotest.Git(t, bare, "tag", "v-"+where.URL[:4], "main")
+			repotest.Git(t, bare, "tag", "v-"+name, "main")
 			want(false, "a tag")
 			r = open(t, where)
-			repotest.Git(t, bare, "branch", "-D", "somebody-"+where.URL[:4])
+			repotest.Git(t, bare, "branch", "-D", "somebody-"+name)
 			want(false, "a deleted branch")
 		})
 	}
