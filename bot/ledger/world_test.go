@@ -228,7 +228,9 @@ func (w *world) trail(t testing.TB) {
 // batchesOf writes batches a minute apart, as Ledger does, in one push.
 func (w *world) batchesOf(t testing.TB, batches [][]ledger.Record) {
 	t.Helper()
-	r, err := repo.Open(t.Context(), ledger.Options(w.dir, repo.Auth{}, ledger.DefaultBranch))
+	options := ledger.Options(w.dir, repo.Auth{}, ledger.DefaultBranch)
+	options.Timeout = time.Hour // a large ledger in one push
+	r, err := repo.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type Config struct {
 	ChartRepositories []ChartRepository `json:"chartRepositories,omitempty"`
 	// Signing is the key with which commits are signed. Nothing is pushed without one.
 	Signing *Signing `json:"signing,omitempty"`
+	Ledger  *Ledger  `json:"ledger,omitempty"`
 	// Floor is what every repository's policy is held to.
 	Floor  policy.Floor `json:"floor,omitzero"`
 	Limits Limits       `json:"limits,omitzero"`
@@ -139,6 +140,7 @@ func Decode(name string, data []byte) (*Config, error) {
 	if c.Signing != nil {
 		k.signing(c.Signing)
 	}
+	k.ledger(&c)
 	k.serve(&c.Serve)
 	k.database(&c.Database)
 	if err := errors.Join(k.errs...); err != nil {
@@ -205,6 +207,9 @@ func (c *Config) resolve(dir string) {
 	}
 	if s := c.Signing; s != nil {
 		paths = append(paths, &s.KeyFile, &s.PassphraseFile)
+	}
+	if l := c.Ledger; l != nil {
+		paths = append(paths, &l.Auth.PasswordFile, &l.Auth.SSHKeyFile, &l.Auth.KnownHostsFile)
 	}
 	for _, p := range paths {
 		if *p != "" && !filepath.IsAbs(*p) {

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast/bot/ledger"
+	"holdfast/bot/ledger/trail"
+	"holdfast/bot/publish"
+	"holdfast/cmd/holdfast/config"
+	"holdfast/detect"
+	"holdfast/gitops"
+	"holdfast/gitops/repo"
+	"holdfast/gitops/repo/sign"
+)
+
+// evidence is a session's way to its ledgers.
+type evidence struct {
+	session *session
+	signer  sign.Signer
+	author  repo.Person
+	// heads are where the ledgers stood when the run looked, by repository.
+	heads map[string]ledger.Head
+}
+
+// ledger gives the ledger that records about a repository go to; nil where none is kept.
+func (e evidence) ledger(repository string) (*ledger.Ledger, error) {
+	configured := e.session.config.Repository(repository)
+	if configured == nil {
+		return nil, nil
+	}
+	place, ok := e.session.config.LedgerOf(*configured)
+	if !ok {
+		return nil, nil
+	}
+	location := place.URL
+	if !place.Own {
+		location = e.session.sources.location(place.URL)
+	}
+	auth, err := place.Auth.Load()
+	if err != nil {
+		return nil, err
+	}
+	limits := e.session.config.Limits.Repository
+	return &ledger.Ledger{
+		Open: func(ctx context.Context) (*repo.Repository, error) {
+			return repo.Open(ctx, limits.Apply(ledger.Options(location, auth, place.Branch)))
+		},
+		Branch: place.Branch, Signer: e.signer, Author: e.author, Now: e.session.streams.now, Wait: waitTurn,
+	}, nil
+}
+
+// waitTurn waits longer from try to try: another writer was faster.
+func waitTurn(ctx context.Context, try int) error {
+	timer := time.NewTimer(time.Duration(try) * 200 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// look finds where the ledgers stand before anything is done. One that cannot be read is an error, since nothing
+// could be recorded afterwards.
+func (e evidence) look(ctx context.Context, boards map[string]board) error {
+	for _, r := range slices.Sorted(maps.Keys(boards)) {
+		l, err := e.ledger(r)
+		if err != nil {
+			return err
+		}
+		if l == nil {
+			continue
+		}
+		if e.heads[r], err = l.Head(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quoted lets the comments of closings quote where the ledger stands: an anchor outside of it.
+func (e evidence) quoted(repository string, actions []publish.Action) []publish.Action {
+	head := e.heads[repository]
+	if head.Commit == "" {
+		return actions
+	}
+	place, _ := e.session.config.LedgerOf(*e.session.config.Repository(repository))
+	for i := range actions {
+		if actions[i].Verb == publish.Close {
+			actions[i].Note = ledger.AnchorText(place.Branch, head)
+		}
+	}
+	return actions
+}
+
+// record appends what a run saw and did to the ledgers of its repositories.
+func (e evidence) record(ctx context.Context, result detect.Scan, outcomes map[string][]publish.Outcome) error {
+	for _, r := range slices.Sorted(maps.Keys(outcomes)) {
+		l, err := e.ledger(r)
+		if err != nil {
+			return err
+		}
+		if l == nil {
+			continue
+		}
+		records := trail.Records(trail.Input{Repository: r, Scan: result, Outcomes: outcomes[r], Policy: e.policy(ctx)})
+		head, n, err := l.Append(ctx, records)
+		if err != nil {
+			return err
+		}
+		if n > 0 && e.session.outcome == nil { // the service tells in its own way
+			fmt.Fprintf(e.session.out, "%-11s %d records in %s at %s\n", "recorded", n, l.Branch, head.Commit)
+		}
+	}
+	return nil
+}
+
+// policy gives what tells the policies apart that decided: a digest of their rules, exceptions and the floor.
+func (e evidence) policy(ctx context.Context) func(gitops.Application) ledger.Policy {
+	known := map[string]ledger.Policy{}
+	return func(app gitops.Application) ledger.Policy {
+		if p, ok := known[app.ID()]; ok {
+			return p
+		}
+		p := ledger.Policy{Name: "unknown"}
+		if found, err := e.policyOf(ctx, app); err == nil {
+			p = found
+		}
+		known[app.ID()] = p
+		return p
+	}
+}
+
+func (e evidence) policyOf(ctx context.Context, app gitops.Application) (ledger.Policy, error) {
+	x := e.session
+	source, err := x.proposalSource(ctx, app)
+	if err != nil {
+		return ledger.Policy{}, err
+	}
+	p, err := x.input.Policy(app, x.tierOf(app.Cluster), source.Tree)
+	if err != nil {
+		return ledger.Policy{}, err
+	}
+	rules, err := p.Marshal()
+	if err != nil {
+		return ledger.Policy{}, err
+	}
+	floor, err := json.Marshal(x.config.Floor)
+	if err != nil {
+		return ledger.Policy{}, err
+	}
+	return ledger.Policy{Name: p.Name, SHA256: detect.Digest(string(rules), string(floor))}, nil
+}
+
+// tierOf gives the tier of a cluster that is read.
+func (x *session) tierOf(cluster string) detect.Tier {
+	for _, t := range x.targets {
+		if t.Name == cluster {
+			return t.Tier
+		}
+	}
+	return detect.Production
+}
+
+// location gives where a repository is read from and pushed to: what --git gives in its place, else its URL.
+func (s *sources) location(url string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if location, ok := s.byURL[url]; ok {
+		return location
+	}
+	if s.fallback != "" {
+		return s.fallback
+	}
+	return url
+}
+
+// ledgerAuth gives the credentials that a configuration has for a ledger's URL.
+func ledgerAuth(cfg *config.Config, url string) (repo.Auth, error) {
+	if l := cfg.Ledger; l != nil && gitops.SameRepository(l.Repository, url) {
+		return l.Auth.Load()
+	}
+	if r := cfg.Repository(url); r != nil {
+		return r.Auth.Load()
+	}
+	return repo.Auth{}, nil
+}
