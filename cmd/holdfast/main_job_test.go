@@ -156,7 +156,11 @@ func codifyShop(t *testing.T, c *lab.Cluster, repository string, input []string)
 	}
 	out, _ = holdfast(t, append([]string{"scan", "-o", "json", "--kubeconfig", c.Kubeconfig(lab.Admin)}, input...)...)
 	for _, f := range findingsOf(t, out, true) {
-		t.Errorf("still drifting after the codify: %s %+v", f.Object.ID(), f.Fields)
+		for _, field := range f.Fields { // the engine's marks, which alice copied, become its own when it applies
+			if f.Object.Name != "stray" || len(field.Path) != 3 || !strings.HasPrefix(field.Path[2].Field, "kustomize.toolkit.fluxcd.io/") {
+				t.Errorf("still drifting after the codify: %s %+v", f.Object.ID(), field)
+			}
+		}
 	}
 }
 

@@ -154,6 +154,9 @@ func (w *work) site(g *goal) (site, string) {
 	if g.create {
 		return w.newSite(g)
 	}
+	if p := g.change.Path; len(p) == 3 && p[0].Field == "metadata" && isMark(g.wish.App, p[2].Field) {
+		return site{}, "the engine, or the tool that applies, puts this mark on by itself"
+	}
 	if g.member < 0 {
 		return site{}, "its Application is not part of the repository at hand"
 	}
