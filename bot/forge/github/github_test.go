@@ -165,6 +165,49 @@ func TestAnAppAsksForNoMoreThanItHas(t *testing.T) {
 	}
 }
 
+func TestATokenThatAnAppDoesNotGetIsExplained(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		want   error
+		says   string
+	}{
+		{"permissions that nobody accepted", 422, forge.ErrForbidden, "accept the App's new permissions"},
+		{"a suspended installation", 403, forge.ErrForbidden, "check the App's ID"},
+		{"GitHub is down", 502, forge.ErrUnavailable, "no token for the App's installation 77"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake(t)
+			f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/access_tokens") {
+					return false
+				}
+				refuse(w, c.status, "no")
+				return true
+			}
+			app := open(t, f, github.Options{App: &github.App{ID: 5, PrivateKey: appKey(t)}})
+			if _, err := app.OpenIssue(t.Context(), content); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error is %v, want %v that says %q", err, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestAnAppFollowsNoRedirectToAnotherHost(t *testing.T) {
+	asked := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer elsewhere.Close()
+	f := newFake(t)
+	app := open(t, f, github.Options{App: &github.App{ID: 5, PrivateKey: appKey(t)}})
+	f.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		return true
+	}
+	if _, err := app.Threads(t.Context(), bot.AsIssue); !errors.Is(err, forge.ErrUnavailable) || asked != 0 {
+		t.Errorf("another host was asked %d times; error is %v", asked, err)
+	}
+}
+
 func TestWhatATokenMayNotSeeOfProtectionIsSaid(t *testing.T) {
 	f := newFake(t)
 	f.protection, f.blind = protection(), true

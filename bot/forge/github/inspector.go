@@ -84,8 +84,8 @@ func (f *Forge) Repository(ctx context.Context) (bot.RepositoryInfo, error) {
 }
 
 // Protection joins a branch's protection and the rulesets that apply to it. Reading the former needs the permission to
-// administer, which Holdfast does not ask for: where it is missing, Known is false, and only that the branch is protected
-// and its checks are told.
+// administer, which Holdfast does not ask for: where it is missing, Known is false, only that the branch is protected and its
+// checks are told, and of the rest the worse is assumed.
 func (f *Forge) Protection(ctx context.Context, branch string) (bot.BranchProtection, error) {
 	out := bot.BranchProtection{Known: true, AllowsForce: true, AllowsGone: true}
 	var about struct {

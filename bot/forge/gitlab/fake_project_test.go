@@ -31,9 +31,15 @@ func (f *fake) projectRoutes() map[string]route {
 				"web_url": "https://gitlab.example.com/gitlab/" + project, "http_url_to_repo": "https://gitlab.example.com/gitlab/" + project + ".git",
 			})
 		}},
-		"GET :project/members/all/{id}":               {handle: call.readMember},
-		"GET :project/repository/branches/{branch}":   {handle: call.readBranch},
-		"GET :project/protected_branches":             {query: append([]string{"search"}, paging...), handle: func(c call) { c.page(anys(c.protected)) }},
+		"GET :project/members/all/{id}":             {handle: call.readMember},
+		"GET :project/repository/branches/{branch}": {handle: call.readBranch},
+		"GET :project/protected_branches": {query: append([]string{"search"}, paging...), handle: func(c call) {
+			if c.blind {
+				c.refuse(403, "403 Forbidden")
+				return
+			}
+			c.page(anys(c.protected))
+		}},
 		"GET :project/approval_rules":                 {query: paging, handle: call.listRules},
 		"GET :project/merge_requests/{iid}/approvals": {handle: call.readApprovals},
 		"GET :project/merge_requests/{iid}/reviewers": {handle: call.listReviewers},

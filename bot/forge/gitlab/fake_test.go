@@ -41,6 +41,7 @@ type fake struct {
 	archived      bool
 	branches      map[string]*branch
 	protected     []map[string]any
+	blind         bool // keeps the rules of protected branches from the token
 	rules         []map[string]any
 	pipelines     bool // only what passed its pipelines may be merged
 }

@@ -198,6 +198,15 @@ func TestOnGitLabFreeApprovalsAreNotDemanded(t *testing.T) {
 	}
 }
 
+func TestWhatATokenMayNotSeeOfProtectionIsSaid(t *testing.T) {
+	f := newFake(t)
+	f.protected, f.blind = []map[string]any{{"id": 1, "name": "main"}}, true
+	got, err := open(t, f, gitlab.Options{Token: "bot-token"}).Protection(t.Context(), "main")
+	if want := (bot.BranchProtection{Protected: true, AllowsForce: true}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v; protection (-want +got):\n%s", err, cmp.Diff(want, got))
+	}
+}
+
 func TestRulesOfProtectedBranchesLeaveOthersAlone(t *testing.T) {
 	f := newFake(t)
 	f.rules = []map[string]any{{"id": 1, "approvals_required": 2, "applies_to_all_protected_branches": true}}

@@ -117,7 +117,7 @@ func (f *Forge) protectedBranch(ctx context.Context, branch string, out *bot.Bra
 		if err != nil {
 			err = f.fail(ctx, err, reading, "list the protected branches")
 			if errors.Is(err, forge.ErrForbidden) || errors.Is(err, forge.ErrNotFound) {
-				out.Known = false
+				out.Known, out.AllowsForce = false, true // the worse is assumed
 				return nil
 			}
 			return err
