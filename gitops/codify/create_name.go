@@ -51,7 +51,7 @@ func nameOf(id gitops.ObjectID, style string, spell spelling) string {
 	return strings.NewReplacer("kind", spell(id.Kind), "name", id.Name).Replace(style)
 }
 
-// nameFor gives the name of a new file as most of its neighbours have theirs. joins says that several objects of one
+// nameFor gives the name of a new file as most of its neighbours have theirs, else by kind and name. joins says that several objects of one
 // name share a file there, so that one which exists is joined.
 func nameFor(id gitops.ObjectID, near []neighbour) (name string, joins bool) {
 	best, votes := nameOf(id, "kind-name", lower), 0
@@ -73,7 +73,7 @@ func nameFor(id gitops.ObjectID, near []neighbour) (name string, joins bool) {
 					several = several || !n.alone
 				}
 			}
-			if count > votes {
+			if count > votes && 2*count > len(near) {
 				best, votes, joins = nameOf(id, style, spell), count, several
 			}
 		}

@@ -27,6 +27,7 @@ func TestANewFileIsNamedAsItsNeighboursAre(t *testing.T) {
 		"by name, with all objects of a name":    {"web.yaml Deployment web, web.yaml Service web", "hand.yaml", true},
 		"spelled as the API spells it":           {"Deployment_web.yaml Deployment web", "NetworkPolicy_hand.yaml", false},
 		"the most usual style of several":        {"web-service.yaml Service web, all.yaml Deployment x, web-deployment.yaml Deployment web", "hand-networkpolicy.yaml", false},
+		"styles of which none is most":           {"settings.yaml ConfigMap settings, secret.yaml Secret token", "networkpolicy-hand.yaml", false},
 		"names that follow no rule tell nothing": {"stuff.yaml Deployment web, things.yaml Service web", "networkpolicy-hand.yaml", false},
 	} {
 		t.Run(name, func(t *testing.T) {
