@@ -278,7 +278,9 @@ func (w *work) deploys(m *member, app gitops.Application) bool {
 		return false
 	}
 	if m.app.ID() == app.ID() {
-		return path.Clean(m.app.Source.Path) == path.Clean(app.Source.Path)
+		// Two files of the tree may declare one of the same name for two clusters.
+		apart := m.app.Render.File != "" && app.Render.File != "" && !sameFile(m.app, app)
+		return path.Clean(m.app.Source.Path) == path.Clean(app.Source.Path) && !apart
 	}
 	if m.app.Cluster != "" && app.Cluster != "" || !twins(m.app, app) {
 		return false

@@ -97,8 +97,28 @@ func (p pair) differLists(a, b []any, at gitops.Path, out *[]difference) {
 	for i := range a {
 		p.at(p.of.Elem).differ(a[i], b[i], at.Child(gitops.Index(i)), &inside)
 	}
-	if slices.ContainsFunc(inside, func(d difference) bool { return !d.order }) && typed.Equal(p.of, a, b) {
+	if slices.ContainsFunc(inside, func(d difference) bool { return !d.order }) && !p.of.Ordered && p.permuted(a, b) {
 		inside = []difference{{path: at, order: true}}
 	}
 	*out = append(*out, inside...)
+}
+
+// permuted says whether two lists whose order may not matter have the same entries.
+func (p pair) permuted(a, b []any) bool {
+	if p.of.List == typed.AtomicList && !p.of.Unordered {
+		return false
+	}
+	left := slices.Clone(b)
+	for _, x := range a {
+		i := slices.IndexFunc(left, func(y any) bool {
+			var found []difference
+			p.at(p.of.Elem).differ(x, y, nil, &found)
+			return len(found) == 0
+		})
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return true
 }

@@ -217,11 +217,23 @@ func (j *judge) compare(out *ruling, m gitops.Application, was *baseline, now ob
 			}
 		}
 	}
+	chance := map[gitops.ObjectID]bool{}
+	for id := range was.unstable {
+		chance[withoutSuffix(id)] = true
+	}
 	for id := range now {
-		if _, there := was.made[id]; !there {
+		if _, there := was.made[id]; !there && !chance[withoutSuffix(id)] {
 			out.Wrong = append(out.Wrong, fmt.Sprintf("%s: %s is new", appName(m), id))
 		}
 	}
+}
+
+// withoutSuffix gives an identity without the last part of its name, which charts make by chance for test pods.
+func withoutSuffix(id gitops.ObjectID) gitops.ObjectID {
+	if i := strings.LastIndex(id.Name, "-"); i > 0 {
+		id.Name = id.Name[:i]
+	}
+	return id
 }
 
 var hashed = regexp.MustCompile(`^(.+)-[a-z0-9]{10}$`)
