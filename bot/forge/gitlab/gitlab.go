@@ -51,7 +51,7 @@ const (
 
 // Forge is one project on GitLab. It is safe for concurrent use.
 type Forge struct {
-	client  *gl.Client
+	client  *gl.Client //nolint:staticcheck // the whole module is deprecated; its successor has the same API
 	graphql *url.URL
 	project string
 
@@ -88,6 +88,7 @@ func New(o Options) (*Forge, error) {
 	carrier := transport.Credential{Base: transport.New(o.Transport), Server: root, Header: header, Value: value}
 	// The client knows no token: it would send one along a redirect to any host. Nor does it wait or repeat anything by
 	// itself: its own policy would send a POST again.
+	//nolint:staticcheck // as above
 	client, err := gl.NewClient("", gl.WithBaseURL(root.String()), gl.WithHTTPClient(&http.Client{Transport: carrier, CheckRedirect: transport.SameMethod}),
 		gl.WithCustomRetry(func(context.Context, *http.Response, error) (bool, error) { return false, nil }), gl.WithCustomLimiter(unlimited{}))
 	if err != nil {

@@ -186,8 +186,8 @@ type moment struct{ time.Time }
 // UnmarshalJSON takes what is no time of either form as none.
 func (m *moment) UnmarshalJSON(data []byte) error {
 	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return nil //nolint:nilerr // null, or a form of next year: the time is for people only
+	if json.Unmarshal(data, &text) != nil {
+		return nil // a form of next year: the time is for people only
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST"} {
 		if at, err := time.Parse(layout, text); err == nil {
