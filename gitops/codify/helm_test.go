@@ -74,3 +74,47 @@ func TestParameterNames(t *testing.T) {
 		}
 	}
 }
+
+func TestTextsThatGoTogether(t *testing.T) {
+	a, b, c := markText+"ax", markText+"bx", markText+"cx"
+	for _, test := range []struct {
+		name, pattern string
+		names, now    []string
+		want          string
+		first         []string
+	}{
+		{"a repository and a tag", a + ":" + b, []string{a, b}, []string{"shop/web", "1"}, "mirror/web:2", []string{"mirror/web", "2"}},
+		{"a port in the registry stays there", a + ":" + b, []string{a, b}, []string{"host:5000/web", "1"}, "other:5000/web:2", []string{"other:5000/web", "2"}},
+		{"a registry without a slash", a + "/" + b + ":" + c, []string{a, b, c}, []string{"one.test", "shop/web", "1"}, "two.test/store/web:1", []string{"two.test", "store/web", "1"}},
+		{"the same twice", a + "-" + a, []string{a}, []string{"x"}, "y-y", []string{"y"}},
+		{"the same twice, and wanted to differ", a + "-" + a, []string{a}, []string{"x"}, "y-z", nil},
+		{"other text between", a + ":" + b, []string{a, b}, []string{"x", "1"}, "x@1", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var first []string
+			if all := divided(test.pattern, test.names, test.now, test.want); len(all) > 0 {
+				first = all[0]
+			}
+			if diff := cmp.Diff(test.first, first); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecordsAreFilledFromWhatTheChartMadeOfThem(t *testing.T) {
+	form := stamped(map[string]any{"name": "http", "port": int64(80), "path": "/", "unused": "x"})
+	made := map[string]any{"name": markKey, "containerPort": form["port"], "httpGet": map[string]any{"path": form["path"]}, "protocol": "TCP"}
+	bound := map[string]any{}
+	want := map[string]any{"name": "admin", "containerPort": int64(9090), "httpGet": map[string]any{"path": "/up"}}
+	if !unify(made, want, bound) {
+		t.Fatal("the wanted entry is not like the made one")
+	}
+	got, ok := filled(form, bound)
+	if diff := cmp.Diff(map[string]any{"name": "admin", "port": int64(9090), "path": "/up"}, got); diff != "" || !ok {
+		t.Errorf("%t (-want +got):\n%s", ok, diff)
+	}
+	if unify(made, map[string]any{"name": "admin", "hostPort": int64(1)}, map[string]any{}) {
+		t.Error("a field that the template does not print passes")
+	}
+}

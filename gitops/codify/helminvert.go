@@ -31,11 +31,11 @@ func (p *prober) invert(n node, m marker, after map[string]any) []valueEdit {
 func (p *prober) scalars(n node, m marker, after map[string]any) []valueEdit {
 	want := p.change.After
 	if !want.Set {
-		return []valueEdit{unsets(n.at), sets(n.at, ""), sets(n.at, false)}
+		return append(p.beside(n, m, after), unsets(n.at), sets(n.at, ""), sets(n.at, false))
 	}
 	text, ok := shown(want.V)
 	if !ok {
-		return []valueEdit{sets(n.at, want.V)}
+		return append(p.beside(n, m, after), sets(n.at, want.V))
 	}
 	texts := []string{text}
 	mark, _ := shown(m.value.V)

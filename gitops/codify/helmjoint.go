@@ -37,6 +37,32 @@ func (p *prober) remember(n node, m marker, after map[string]any) {
 	}
 }
 
+// beside guesses a value from what shows it elsewhere in the object than in the goal's field: where a port changes that
+// names its entry, the goals are that one entry goes and another comes.
+func (p *prober) beside(n node, m marker, after map[string]any) []valueEdit {
+	mark, ok := shown(m.value.V)
+	if !ok {
+		return nil
+	}
+	before := any(p.objects[p.declared.ID])
+	var out []valueEdit
+	for _, d := range differences(before, any(after), nil) {
+		now, isText := shown(gitops.Lookup(after, d).V)
+		was, _ := shown(gitops.Lookup(before, d).V)
+		want := gitops.Lookup(p.live.Content, d)
+		text, scalar := shown(want.V)
+		if !isText || !scalar || text == was || !strings.Contains(now, mark) {
+			continue
+		}
+		for _, t := range solved(now, mark, text) {
+			for _, v := range typedLike(n.value, want.V, t) {
+				out = append(out, sets(n.at, v))
+			}
+		}
+	}
+	return out
+}
+
 // jointly looks for several values that give what is wished together: parts of one text, such as an image's repository and
 // tag, and a value that chooses how the text is made.
 func (p *prober) jointly(ctx context.Context) {
