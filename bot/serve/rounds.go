@@ -208,12 +208,12 @@ func (s *Server) event(ctx context.Context, d store.Delivery) error {
 		log.Debug("event asks for no round")
 		return nil
 	}
-	reports, err := s.Reports(ctx)
+	reads, err := s.reads(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range s.options.Clusters {
-		if !concerned(reports, c.Name, e) {
+		if !concerned(reads[c.Name], e) {
 			continue
 		}
 		log.Info("event asks for a round", "cluster", c.Name)
@@ -248,12 +248,21 @@ func reasonOf(e bot.Event) string {
 	return fmt.Sprintf("%s %.40s", e.Kind, e.Action)
 }
 
-// concerned says whether an event may change what a round of the cluster finds. Where it is not known what the
-// cluster's Applications read, it may.
-func concerned(reports []Report, cluster string, e bot.Event) bool {
-	i := slices.IndexFunc(reports, func(r Report) bool { return r.Cluster == cluster })
-	if i < 0 || len(reports[i].Reads) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(reports[i].Reads, func(r Reads) bool { return r.concerns(e) })
+// reads gives what the Applications of each cluster read, as its last report says.
+func (s *Server) reads(ctx context.Context) (map[string][]Reads, error) {
+	out := map[string][]Reads{}
+	err := s.options.Store.Scans(ctx, func(cluster string, decode func(any) error) error {
+		var report struct{ Reads []Reads } // the rest of a report is large
+		if decode(&report) == nil {        // else nothing is known of it
+			out[cluster] = report.Reads
+		}
+		return nil
+	})
+	return out, err
+}
+
+// concerned says whether an event may change what a round of a cluster finds, whose Applications read this. Where
+// nothing is known of that, it may.
+func concerned(reads []Reads, e bot.Event) bool {
+	return len(reads) == 0 || slices.ContainsFunc(reads, func(r Reads) bool { return r.concerns(e) })
 }
