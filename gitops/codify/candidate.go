@@ -124,13 +124,27 @@ func (s site) allLayers() []layer {
 // addition weighs more than elsewhere.
 func (s site) owners() map[string]int {
 	out := map[string]int{}
-	if len(s.layers) > 0 {
-		out[s.layers[0].file] = 0
+	for i, l := range s.layers {
+		if i == 0 || s.manifold() {
+			out[l.file] = 0
+		}
 	}
 	if s.flux != nil {
 		out[s.flux.file] = lastResort
 	}
 	return out
+}
+
+// manifold says whether the render has several objects that are written as this one: kustomizations below the outermost
+// one make them of the same source, and only there can they be told apart.
+func (s site) manifold() bool {
+	n := 0
+	for _, d := range s.objects {
+		if d.Origin.Written == s.declared.Origin.Written && d.Origin.File == s.declared.Origin.File && d.Origin.Document == s.declared.Origin.Document {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // byScope orders two candidates where policy wants values in the base: what the Application alone reads comes last.

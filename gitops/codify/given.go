@@ -76,25 +76,31 @@ func (laterPatch) candidates(_ context.Context, s site) []Candidate {
 	if s.remove || len(s.layers) == 0 || s.declared.Origin.Written.Name == "" || !s.givenToAll(s.layers[0]) {
 		return nil
 	}
-	l, id := s.layers[0], s.declared.ID
+	l := s.layers[0]
 	style := splice.StyleOf(l.data)
 	style.CRLF = false // the text lies inside another one
 	var out []Candidate
 	for _, c := range s.patchContents() {
-		patch, ok := s.identified(c.body)
-		if !ok {
-			continue
+		if patch, ok := s.identified(c.body); ok {
+			out = append(out, s.addTransformer(l, style, map[string]any{"patch": string(splice.Document(patch, style))})...)
 		}
-		config := map[string]any{
-			"apiVersion": "builtin", "kind": "PatchTransformer",
-			"metadata": map[string]any{"name": l.freeTransformer(strings.ToLower(id.Kind + "-" + id.Name))},
-			"patch":    string(splice.Document(patch, style)),
-		}
-		at := gitops.Path{gitops.Field("transformers"), gitops.Index(len(l.list("transformers")))}
-		what := fmt.Sprintf("set %s by a patch behind the other transformers of %s", s.change.Path, l.file)
-		out = append(out, s.set(l, what, at, string(splice.Document(config, style)), lastResort)...)
+	}
+	// Labels that kustomize gives to several places of an object are one value to it, which a merge changes in all.
+	if op, ok := s.operation(); ok {
+		patch := string(splice.Document(append(s.tests(), op), style))
+		out = append(out, s.addTransformer(l, style, map[string]any{"target": s.target(), "patch": patch})...)
 	}
 	return out
+}
+
+// addTransformer adds a patch to the transformers of a kustomization.
+func (s site) addTransformer(l layer, style splice.Style, config map[string]any) []Candidate {
+	id := s.declared.ID
+	config["apiVersion"], config["kind"] = "builtin", "PatchTransformer"
+	config["metadata"] = map[string]any{"name": l.freeTransformer(strings.ToLower(id.Kind + "-" + id.Name))}
+	at := gitops.Path{gitops.Field("transformers"), gitops.Index(len(l.list("transformers")))}
+	what := fmt.Sprintf("set %s by a patch behind the other transformers of %s", s.change.Path, l.file)
+	return s.set(l, what, at, string(splice.Document(config, style)), lastResort)
 }
 
 // givenToAll says whether a kustomization gives the changed value to all objects that it fits.

@@ -18,13 +18,14 @@ func (images) candidates(_ context.Context, s site) []Candidate {
 		return nil
 	}
 	var out []Candidate
+	owners := s.owners()
 	for _, l := range s.allLayers() {
 		if l.engine != nil && l.engine.Kind == "Application" {
 			continue // its images are texts: argoImages
 		}
 		edits, found := s.editImages(l)
 		out = append(out, edits...)
-		if weight, owns := s.owners()[l.file]; owns && !found {
+		if weight, owns := owners[l.file]; owns && !found {
 			out = append(out, s.addImage(l, have, want, weight)...)
 		}
 	}
@@ -134,7 +135,8 @@ func (replicas) candidates(_ context.Context, s site) []Candidate {
 	}
 	names := []string{s.declared.Origin.Written.Name, s.declared.ID.Name}
 	var out []Candidate
-	for i, l := range s.layers {
+	owners := s.owners()
+	for _, l := range s.layers {
 		found := false
 		for at, v := range l.list("replicas") {
 			entry, _ := v.(map[string]any)
@@ -145,7 +147,7 @@ func (replicas) candidates(_ context.Context, s site) []Candidate {
 			at := gitops.Path{gitops.Field("replicas"), gitops.Index(at), gitops.Field("count")}
 			out = append(out, s.set(l, "change the replicas entry in "+l.file, at, count, changesValue)...)
 		}
-		if i > 0 || found || names[0] == "" {
+		if _, owns := owners[l.file]; !owns || found || names[0] == "" {
 			continue
 		}
 		added := addsSection

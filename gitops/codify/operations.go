@@ -3,6 +3,7 @@ package codify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,7 +67,31 @@ func (s site) addOperation(p patchRef, doc int, operations []any) []Candidate {
 	if !s.change.After.Set {
 		verb = "delete "
 	}
-	return s.write(p, verb+s.change.Path.String(), after, err, addsEntry)
+	return s.write(p, verb+s.change.Path.String(), after, err, addsSection)
+}
+
+// joinOperations adds to JSON 6902 patches that the repository has for the object. Those that were made for another
+// change do not count: which of two changes is placed first must not matter.
+func (s site) joinOperations() []Candidate {
+	var out []Candidate
+	for _, l := range s.layers {
+		first, ok := layerAt(s.work.start.tree, l.dir)
+		if !ok {
+			continue
+		}
+		earlier := first.patches(s.work.start.tree)
+		for _, p := range l.patches(s.tree) {
+			same := func(o patchRef) bool { return o.file == p.file && o.entry.Equal(p.entry) }
+			docs, err := splice.Documents(p.data)
+			if err != nil || len(docs) != 1 || !slices.ContainsFunc(earlier, same) || !selects(p.target, s.declared) {
+				continue
+			}
+			if operations, ok := docs[0].([]any); ok {
+				out = append(out, s.addOperation(p, 0, operations)...)
+			}
+		}
+	}
+	return out
 }
 
 // operation is the JSON 6902 operation that brings the change about in the object as it is rendered.
@@ -127,7 +152,7 @@ func pointerToken(token string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
-// newOperations adds a JSON 6902 patch to the overlay, for changes that no strategic merge patch brings about. Entries
+// newOperations adds to a JSON 6902 patch for the object, or adds one to the overlay, for changes that no strategic merge patch brings about. Entries
 // that it counts are checked by name first, so that it fails rather than hits another entry some day.
 type newOperations struct{}
 
@@ -140,17 +165,30 @@ func (newOperations) candidates(_ context.Context, s site) []Candidate {
 		if !ok {
 			return nil
 		}
-		l, written := s.layers[0], s.declared.Origin.Written
-		target := map[string]any{"kind": written.Kind, "name": written.Name}
-		if written.Group != "" {
-			target["group"] = written.Group
+		out := s.joinOperations()
+		owners := s.owners()
+		for _, l := range s.layers {
+			if _, owns := owners[l.file]; !owns {
+				continue
+			}
+			style := splice.StyleOf(l.data)
+			style.CRLF = false // the text lies inside another one
+			entry := map[string]any{"target": s.target(), "patch": string(splice.Document(append(s.tests(), op), style))}
+			at := gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
+			out = append(out, s.set(l, fmt.Sprintf("set %s by a new JSON patch in %s", s.change.Path, l.file), at, entry, lastResort)...)
 		}
-		style := splice.StyleOf(l.data)
-		style.CRLF = false // the text lies inside another one
-		entry := map[string]any{"target": target, "patch": string(splice.Document(append(s.tests(), op), style))}
-		at := gitops.Path{gitops.Field("patches"), gitops.Index(len(l.list("patches")))}
-		return s.set(l, fmt.Sprintf("set %s by a new JSON patch in %s", s.change.Path, l.file), at, entry, lastResort)
+		return out
 	})
+}
+
+// target selects the object alone.
+func (s site) target() map[string]any {
+	written := s.declared.Origin.Written
+	target := map[string]any{"kind": written.Kind, "name": written.Name}
+	if written.Group != "" {
+		target["group"] = written.Group
+	}
+	return target
 }
 
 // tests are operations that check the names of the list entries on the way to the change.

@@ -135,8 +135,9 @@ func (s site) addPatch(what string, content any, added int) []Candidate {
 		return nil
 	}
 	var out []Candidate
+	owners := s.owners()
 	for _, l := range s.allLayers() {
-		weight, owns := s.owners()[l.file]
+		weight, owns := owners[l.file]
 		if !owns {
 			continue
 		}

@@ -111,7 +111,6 @@ func (s site) editPatch(p patchRef) []Candidate {
 		case []any:
 			if selects(p.target, s.declared) {
 				out = append(out, s.editOperations(p, doc, content)...)
-				out = append(out, s.addOperation(p, doc, content)...)
 			}
 		}
 	}
