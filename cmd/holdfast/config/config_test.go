@@ -31,6 +31,9 @@ func TestTheExampleDecodesAndIsWhatItSays(t *testing.T) {
 	if shop == nil || shop.Forge.Owner != "example" || shop.Forge.Name != "shop" || shop.Forge.App.ID != 12345 {
 		t.Fatalf("the repository is found by another spelling, with owner and name from its URL: %+v", shop)
 	}
+	if north := c.Repository("git@git.example.com:gitlab/platform/clusters/north.git"); north == nil || north.Forge.Owner != "platform/clusters" || north.Forge.Name != "north" {
+		t.Errorf("the project of a GitLab that is served under a path has all groups, and not that path: %+v", north)
+	}
 	if c.Repository("https://github.com/example/other") != nil {
 		t.Error("a repository that is not configured is found")
 	}
