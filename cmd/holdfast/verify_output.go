@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/bot/ledger"
+	"holdfast/gitops"
 	"holdfast/templates"
 )
 
@@ -66,10 +67,11 @@ func verdictText(r ledger.Report) string {
 }
 
 func (f *verifyFlags) writeCommits(s streams, r ledger.CommitsReport) error {
+	location := gitops.WithoutCredentials(f.git)
 	if f.output != "table" {
-		return f.writeJSON(s.out, commitsJSON{apiVersion, "CommitVerification", f.git, f.commits, r})
+		return f.writeJSON(s.out, commitsJSON{apiVersion, "CommitVerification", location, f.commits, r})
 	}
-	fmt.Fprintf(s.out, "Commits  %s of %s: %d, of which Holdfast made %d\n", templates.Printable(f.commits), templates.Printable(f.git), r.Commits, r.Own)
+	fmt.Fprintf(s.out, "Commits  %s of %s: %d, of which Holdfast made %d\n", templates.Printable(f.commits), templates.Printable(location), r.Commits, r.Own)
 	printSignatures(s.out, r.Signatures)
 	for _, p := range r.Remade {
 		fmt.Fprintf(s.out, "Remade   %.12s %s\n", p.Commit, templates.Printable(p.Message))

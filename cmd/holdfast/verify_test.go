@@ -29,6 +29,11 @@ apiVersion: v1
 kind: List
 items:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {color: red}}
+-- other.yaml --
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {color: blue}}
 -- git/apps/settings.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -112,8 +117,7 @@ func TestALedgerFromFirstSightToProof(t *testing.T) {
 		t.Errorf("%d batches, %v", doc.Batches, doc.Kinds)
 	}
 
-	// The closing comment quotes the head that stood then, and so does the commit of the pull request, where there
-	// was one.
+	// The closing comment quotes the head that stood then, and so does the commit of the next pull request.
 	comments := ""
 	files, err := filepath.Glob(filepath.Join(s.dir, "forge", "*", "*"))
 	if err != nil {
@@ -132,6 +136,16 @@ func TestALedgerFromFirstSightToProof(t *testing.T) {
 	writeFile(t, anchors, "# from the forge\n"+quoted[1]+" 2026-03-10T12:00:00Z the closing of an issue\n")
 	if doc, code := s.verify(t, "--anchors", anchors); code != 0 || doc.Verdict != ledger.Whole || doc.Anchors.After != 1 {
 		t.Errorf("exit %d, %s, %+v", code, doc.Verdict, doc.Anchors)
+	}
+
+	second := doc.Head
+	s.propose(t, "other.yaml", 1)
+	quotes := git(t, s.git, "log", "--all", "--not", "main", "--format=%(trailers:key=Holdfast-Ledger,valueonly,separator=)")
+	if !strings.Contains(quotes, second) {
+		t.Errorf("no commit's trailer quotes %s: %q", second, quotes)
+	}
+	if doc, _ = s.verify(t); doc.Verdict != ledger.Unanchored || doc.Batches != 3 {
+		t.Errorf("%s, %d batches: %v", doc.Verdict, doc.Batches, doc.Problems)
 	}
 
 	git(t, s.git, "update-ref", "refs/heads/holdfast/ledger", first+"~0")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"holdfast/gitops"
 )
 
 // maxRange bounds how many commits are listed.
@@ -17,7 +19,7 @@ const maxRange = 200_000
 func Range(dir, revisions string) ([]RawCommit, error) {
 	out, err := listRange(dir, revisions)
 	if err != nil {
-		return nil, fmt.Errorf("%s: commits %s: %w", dir, revisions, err)
+		return nil, fmt.Errorf("%s: commits %s: %w", gitops.WithoutCredentials(dir), revisions, err)
 	}
 	return out, nil
 }
