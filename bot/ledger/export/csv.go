@@ -91,7 +91,7 @@ func summarize(e ledger.Entry) summary {
 			text: fmt.Sprintf("%s drifted: %s", objectOf(c), c.Reason),
 		}
 		if c.Writer != nil {
-			s.who = fmt.Sprintf("%s (%s)", c.Writer.Name(), c.Writer.Confidence)
+			s.who = strings.TrimSpace(fmt.Sprintf("%s (%s)", c.Writer.Name(), c.Writer.Confidence))
 		}
 		return s
 	case *ledger.Decision:
