@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -20,6 +21,10 @@ import (
 // now, else in the narrowest place that outranks it. The chart's own values come last.
 func (r *chartRelease) write(ctx context.Context, s site, e valueEdit) []Candidate {
 	next := e.next(r.all)
+	if sealedIn(gitops.Lookup(r.all, e.at).V) {
+		s.refuse("the chart's value "+e.at.String()+" is not written", errSealed)
+		return nil
+	}
 	winner, beaten := r.winner(e.at)
 	places := r.places(s)
 	var out []Candidate
@@ -51,6 +56,13 @@ func (r *chartRelease) write(ctx context.Context, s site, e valueEdit) []Candida
 		}
 	}
 	return out
+}
+
+var errSealed = errors.New("SOPS has encrypted it, so the live value is a secret: change it with sops, and commit that")
+
+// sealedIn says whether SOPS has encrypted a text in v.
+func sealedIn(v any) bool {
+	return slices.ContainsFunc(textsIn(v), func(text string) bool { return strings.Contains(text, "ENC[AES256_GCM,") })
 }
 
 // writeAll gives the candidates that bring several changes of values about, one on top of the other.

@@ -203,6 +203,8 @@ func unreadable(r *render.Result, g *goal) string {
 	switch id := g.wish.Declared.ID; {
 	case g.remove:
 		return ""
+	case sealedIn(splice.Lookup(g.wish.Declared.Content, g.change.Path).V):
+		return errSealed.Error()
 	case overlaps(r.Secret[id]):
 		return "its value comes from a Secret, which is never written to Git: change it where that Secret comes from"
 	case overlaps(r.Unsure[id]):
