@@ -123,8 +123,8 @@ func (d *decoder) application(o gitops.Object) {
 			d.inventoried(&app, o.ID, entry.ID)
 		}
 	}
-	if k.Spec.SourceRef.Name == "" {
-		d.problem(o.ID, gitops.Undecodable, true, "it has no spec.sourceRef")
+	if k.Spec.SourceRef.Name == "" && k.Spec.Path == "" {
+		d.problem(o.ID, gitops.Undecodable, true, "it has neither spec.sourceRef nor spec.path")
 	}
 	if k.Spec.KubeConfig != nil {
 		d.problem(o.ID, gitops.OtherCluster, true, "spec.kubeConfig applies it to another cluster, which is not this one")
