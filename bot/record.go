@@ -12,8 +12,9 @@ import (
 // Record is what a thread remembers from run to run, in a hidden comment before its marker: the forge is
 // the truth, and nothing of it has to be kept elsewhere. A part that is not known is left out.
 type Record struct {
-	// Files is a hash of a pull request's files before and after; Base is the commit that they rest on.
-	Files, Base string
+	// Files is a hash of a pull request's files before and after; Base is the commit that they rest on. Proof is a hash of
+	// what the Applications that a codify was proven with declare without it.
+	Files, Base, Proof string
 	// FirstSeen is when the drift was first seen, to the second.
 	FirstSeen time.Time
 	// CloseAfterHeal says that policy closes the thread once the engine undid its drift.
@@ -34,6 +35,9 @@ func (r Record) String() string {
 	}
 	if r.Base != "" {
 		out += " base=" + r.Base
+	}
+	if r.Proof != "" {
+		out += " proof=" + r.Proof
 	}
 	if !r.FirstSeen.IsZero() {
 		out += " seen=" + strconv.FormatInt(r.FirstSeen.Unix(), 10)
@@ -65,6 +69,8 @@ func ParseRecord(body string) Record {
 			r.Files = value
 		case "base":
 			r.Base = value
+		case "proof":
+			r.Proof = value
 		case "seen":
 			if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
 				r.FirstSeen = time.Unix(seconds, 0).UTC()

@@ -10,7 +10,7 @@ import (
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []Record{
 		{},
-		{Files: "ab12", Base: "c0ffee"},
+		{Files: "ab12", Base: "c0ffee", Proof: "1d"},
 		{FirstSeen: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), About: map[string]string{"0a": "1b"}},
 		{Files: "ab12", CloseAfterHeal: true, About: map[string]string{"0a": "1b", "0c": "1d"}},
 	} {

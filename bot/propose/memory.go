@@ -9,6 +9,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // remembered gives the scan's findings with the time at which an open issue says that they were first seen:
@@ -110,6 +111,15 @@ func filesHash(files []bot.FileChange) string {
 		parts = append(parts, f.Path, fmt.Sprint(f.Before == nil, f.Remove), string(f.Before), string(f.After))
 	}
 	return bot.Hash(parts...)
+}
+
+// restsOn tells whether what a proof rests on is as it was: what each Application declares without the edit.
+func restsOn(p gitops.Proof) string {
+	var parts []string
+	for _, m := range p.Applications {
+		parts = append(parts, m.Cluster, m.Namespace, m.Name, m.Path, m.Before)
+	}
+	return bot.Hash(parts...)[:12]
 }
 
 // closesAfterHeal says whether policy closes a proposal of all these once the engine undid them.

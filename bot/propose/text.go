@@ -68,6 +68,9 @@ func (g *group) finish(p *bot.Proposal, view templates.PullRequest, used []detec
 	}
 	p.Hash = bot.Hash(content...)
 	record := bot.Record{Files: filesHash(p.Files), Base: p.BaseCommit, CloseAfterHeal: closes, About: remembered}
+	if p.Disposition == detect.Codify {
+		record.Proof = restsOn(*p.Proof)
+	}
 	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	p.Message, err = templates.CommitMessage(templates.Commit{
 		Subject: p.Title, Changes: view.Changes,

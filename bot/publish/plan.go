@@ -117,10 +117,10 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 	switch {
 	case t.State == bot.Open && same && strings.Contains(t.Body, healedMark):
 		a.Verb, a.Reason = Update, "the drift is back"
-	case t.State == bot.Open && same && now.Files == before.Files && (now.Base == before.Base || before.Base == ""):
+	case t.State == bot.Open && same && now.Files == before.Files && (now.Proof == before.Proof || before.Proof == ""):
 		a.Verb, a.Reason = Nothing, "same content"
 	case t.State == bot.Open && same && now.Files == before.Files:
-		a.Verb, a.Reason = Update, "the base branch went on; proven there anew"
+		a.Verb, a.Reason = Update, "the base branch went on in what it rests on; proven there anew"
 	case t.State == bot.Open && same:
 		a.Verb, a.Reason = Update, "the files that it changes are not what they were"
 	case t.State == bot.Open && isCodify(t) && s.partlyUndone(now, before):

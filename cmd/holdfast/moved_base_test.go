@@ -141,10 +141,17 @@ func TestAPullRequestFollowsItsBase(t *testing.T) {
 		s.verify(t, first.Branch)
 		s.still(t, 1)
 	}
-	t.Run("another file changed", func(t *testing.T) {
+	t.Run("nothing that it rests on changed", func(t *testing.T) {
 		s.push(t, "main", func(dir string) {
 			edit(t, filepath.Join(dir, "app", "other.yaml"), `data: {a: "1"}`, `data: {a: "1"} # one`)
 		})
+		s.still(t, 1)
+	})
+	t.Run("another file of the Application changed", func(t *testing.T) {
+		s.push(t, "main", func(dir string) {
+			edit(t, filepath.Join(dir, "app", "other.yaml"), `data: {a: "1"}`, `data: {a: "2"}`)
+		})
+		edit(t, s.flags[1], `data: {a: "1"}}`, `data: {a: "2"}}`)
 		rebuilt(t, "  # seen by customers\n  color: green\n  size: \"1\"\n")
 	})
 	t.Run("the same file changed around it", func(t *testing.T) {
@@ -157,7 +164,7 @@ func TestAPullRequestFollowsItsBase(t *testing.T) {
 		made := s.commit(t, first.Branch)
 		s.push(t, first.Branch, func(dir string) { writeFile(t, filepath.Join(dir, "NOTES.md"), "Ask Bob.\n") })
 		mine := s.commit(t, first.Branch)
-		s.push(t, "main", func(dir string) { edit(t, filepath.Join(dir, "app", "other.yaml"), "# one", "# once") })
+		s.push(t, "main", func(dir string) { edit(t, filepath.Join(dir, "app", "settings.yaml"), "# and us", "# and you") })
 		out := s.propose(t, 2)
 		if !strings.Contains(out, "was not made by Holdfast: it is left as it is") || s.commit(t, first.Branch) != mine {
 			t.Errorf("the branch is at %s, not at %s:\n%s", s.commit(t, first.Branch), mine, out)
