@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -17,20 +19,21 @@ import (
 )
 
 // express tells which fields some value of a chart can set: a field counts where another value at one place of the
-// values moves it, and nothing else that is no entry of its kind. It renders in this process, since it only says what a
-// refusal is worth and judges nothing.
+// values moves it and nothing else. It renders in this process, since it only says what a refusal is worth and judges
+// nothing.
 type express struct {
 	schemas *typed.Schemas
 
 	mutex sync.Mutex
-	moves map[string][]moved
+	// known are what other values move, by Application and place.
+	known map[string]moved
 }
 
-// moved is what another value at one place of the values moves.
+// moved is what other values at a place, or at all places below it, move.
 type moved struct {
-	value string
-	// fields are what it moves.
 	fields []movedField
+	// failed says that the chart does not take such values, so that nothing is known.
+	failed bool
 }
 
 type movedField struct {
@@ -39,22 +42,114 @@ type movedField struct {
 	added  bool
 }
 
-// can gives the value that moves the changed field of an object alone; empty where there is none. Along is one that
-// moves it along with others.
+// target is a field of which is asked who moves it.
+type target struct {
+	*express
+	ctx     context.Context
+	tree    gitops.Tree
+	app     gitops.Application
+	before  *render.Result
+	values  map[string]any
+	object  gitops.ObjectID
+	changes []gitops.FieldChange
+}
+
+// can gives the value that moves the changed field of an object alone, empty where there is none; along is one that
+// moves it along with others. Whole sections of the values are tried first, and those that move the field part by part.
 func (x *express) can(ctx context.Context, tree gitops.Tree, app gitops.Application, id gitops.ObjectID, changes []gitops.FieldChange) (alone, along string) {
-	for _, m := range x.of(ctx, tree, app) {
-		hit := slices.ContainsFunc(m.fields, func(f movedField) bool {
-			return f.object == id && slices.ContainsFunc(changes, func(c gitops.FieldChange) bool { return meets(f, c) })
-		})
-		switch {
-		case !hit:
-		case len(m.fields) == 1:
-			return m.value, m.value
-		default:
-			along = m.value
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if x.known == nil {
+		x.known = map[string]moved{}
+	}
+	before, err := render.Application(ctx, tree, app, render.Env{})
+	if err != nil {
+		return "", ""
+	}
+	t := target{x, ctx, tree, app, before, valuesOf(tree, app), id, changes}
+	for _, key := range slices.Sorted(maps.Keys(t.values)) {
+		one, more := t.below(gitops.Path{gitops.Field(key)})
+		along = cmp.Or(along, more)
+		if one != "" {
+			return one, one
 		}
 	}
 	return "", along
+}
+
+// below looks at a place of the values and all places in it.
+func (t target) below(at gitops.Path) (alone, along string) {
+	v := gitops.Lookup(t.values, at).V
+	for _, next := range others(v) {
+		m := t.move(at.String()+" alone", at, next)
+		if m.failed || len(m.fields) == 0 {
+			continue
+		}
+		if t.hit(m) && len(m.fields) == 1 {
+			return at.String(), at.String()
+		}
+		if t.hit(m) {
+			along = at.String()
+		}
+		break
+	}
+	if v == nil || mapOf(v) == nil && listOf(v) == nil || t.ctx.Err() != nil {
+		return "", along
+	}
+	if all := t.move(at.String()+" and below", at, varied(v)); !all.failed && !t.hit(all) {
+		return "", along
+	}
+	for _, step := range steps(v) {
+		one, more := t.below(at.Child(step))
+		along = cmp.Or(along, more)
+		if one != "" {
+			return one, one
+		}
+	}
+	return "", along
+}
+
+func steps(v any) []gitops.Step {
+	var out []gitops.Step
+	for _, key := range slices.Sorted(maps.Keys(mapOf(v))) {
+		out = append(out, gitops.Field(key))
+	}
+	for i := range listOf(v) {
+		out = append(out, gitops.Index(i))
+	}
+	return out
+}
+
+// varied gives a copy of v with other values everywhere.
+func varied(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			out[key] = varied(e)
+		}
+		if len(v) == 0 {
+			out["other"] = "value"
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = varied(e)
+		}
+		return out
+	}
+	if next := others(v); len(next) > 0 {
+		return next[0]
+	}
+	return v
+}
+
+// hit says whether the field is among what moved.
+func (t target) hit(m moved) bool {
+	return slices.ContainsFunc(m.fields, func(f movedField) bool {
+		return f.object == t.object && slices.ContainsFunc(t.changes, func(c gitops.FieldChange) bool { return meets(f, c) })
+	})
 }
 
 // meets says whether a value that moves f may bring about c: it moves that very place, one that holds it, or one in it;
@@ -66,44 +161,24 @@ func meets(f movedField, c gitops.FieldChange) bool {
 	return !c.Before.Set && f.added && len(f.path) == len(c.Path) && f.path[:len(f.path)-1].Equal(c.Path[:len(c.Path)-1])
 }
 
-// of gives what each value of an Application's chart moves, found once.
-func (x *express) of(ctx context.Context, tree gitops.Tree, app gitops.Application) []moved {
-	x.mutex.Lock()
-	defer x.mutex.Unlock()
-	key := app.ID() + " " + app.Source.Path + " " + app.Render.File
-	if known, ok := x.moves[key]; ok {
+// move renders with another value at a place, once for each kind of trial.
+func (t target) move(trial string, at gitops.Path, next any) moved {
+	key := fmt.Sprintf("%s %s %s %s %v", t.app.ID(), t.app.Source.Path, t.app.Render.File, trial, next)
+	if known, ok := t.known[key]; ok {
 		return known
 	}
-	before, err := render.Application(ctx, tree, app, render.Env{})
-	if err != nil {
-		return nil
+	helm := *t.app.Render.Helm
+	over, _ := put(t.values, at, next).(map[string]any)
+	helm.Values = append(slices.Clone(helm.Values), gitops.Values{Inline: map[string]any{at[0].Field: over[at[0].Field]}})
+	changed := t.app
+	changed.Render.Helm = &helm
+	out := moved{failed: true}
+	if after, err := render.Application(t.ctx, t.tree, changed, render.Env{}); err == nil {
+		out = moved{fields: t.fields(t.before, after)}
 	}
-	values := valuesOf(tree, app)
-	var out []moved
-	for _, at := range places(values, nil) {
-		for _, next := range others(gitops.Lookup(values, at).V) {
-			if ctx.Err() != nil {
-				return out
-			}
-			helm := *app.Render.Helm
-			over, _ := put(values, at, next).(map[string]any)
-			helm.Values = append(slices.Clone(helm.Values), gitops.Values{Inline: map[string]any{at[0].Field: over[at[0].Field]}})
-			changed := app
-			changed.Render.Helm = &helm
-			after, err := render.Application(ctx, tree, changed, render.Env{})
-			if err != nil {
-				continue
-			}
-			if fields := x.fields(before, after); len(fields) > 0 {
-				out = append(out, moved{at.String(), fields})
-				break
-			}
-		}
+	if t.ctx.Err() == nil {
+		t.known[key] = out
 	}
-	if x.moves == nil {
-		x.moves = map[string][]moved{}
-	}
-	x.moves[key] = out
 	return out
 }
 
@@ -173,26 +248,6 @@ func merged(a, b map[string]any) map[string]any {
 			v = merged(x, y)
 		}
 		out[k] = v
-	}
-	return out
-}
-
-// places lists where values have another value to be tried: scalars, empty mappings and lists, and lists to which an
-// entry may come.
-func places(v any, at gitops.Path) []gitops.Path {
-	var out []gitops.Path
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, places(v[key], at.Child(gitops.Field(key)))...)
-		}
-	case []any:
-		for i := range v {
-			out = append(out, places(v[i], at.Child(gitops.Index(i)))...)
-		}
-	}
-	if len(at) > 0 {
-		out = append(out, at)
 	}
 	return out
 }

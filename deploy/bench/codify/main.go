@@ -31,7 +31,7 @@ type options struct {
 	list, cache, repo, app, failures, groups, only string
 	from                                           sources
 	seed                                           uint64
-	cases, one, workers                            int
+	cases, one, changes, workers                   int
 	timeout                                        time.Duration
 	verbose                                        bool
 }
@@ -46,6 +46,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the changes")
 	flag.IntVar(&o.cases, "cases", 60, "changes of each repository, spread over its Applications")
 	flag.IntVar(&o.one, "case", -1, "only this change of each Application")
+	flag.IntVar(&o.changes, "growth", 1000, "how many changes are made in one process to see whether the time for one grows")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "how many changes are tried at a time")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long codify may search for one change")
 	flag.StringVar(&o.failures, "failures", "", "file for what was not codified, one JSON object a line")
@@ -108,20 +109,21 @@ func (o options) mutations(ctx context.Context, schemas *typed.Schemas) error {
 	}
 	var outcomes []outcome
 	for _, r := range all.picked(o.repo) {
-		found, err := o.repository(ctx, r, tools, schemas, temporary)
+		found, failed := o.repository(ctx, r, tools, schemas, temporary)
 		outcomes = append(outcomes, found...)
 		if err := o.write(outcomes); err != nil {
 			return err
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name(), err)
+		if failed != nil { // what was found until then is reported all the same
+			err = fmt.Errorf("%s: %w", r.name(), failed)
+			break
 		}
 	}
 	fmt.Println()
 	table(os.Stdout, outcomes)
 	judges(os.Stdout, outcomes)
 	reasons(os.Stdout, outcomes)
-	return nil
+	return err
 }
 
 // labPrograms finds kubectl and Helm of the lab.
