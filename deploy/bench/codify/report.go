@@ -15,7 +15,7 @@ import (
 
 // tally counts the cases of a cell of the table.
 type tally struct {
-	tried, codified, refused, late, wrong int
+	tried, codified, refused, forbidden, late, wrong int
 	// expressible are the refused ones for which a chart has a value that moves the field alone.
 	expressible, own int
 	lines            []int
@@ -31,6 +31,8 @@ func (t *tally) add(o outcome) {
 		t.wrong++
 	case timedOut:
 		t.late++
+	case forbidden:
+		t.forbidden++
 	default:
 		t.refused++
 		if o.Value != "" {
@@ -42,9 +44,9 @@ func (t *tally) add(o outcome) {
 	}
 }
 
-// rate is the part that was codified, in percent: of Helm's, of what some value can express.
+// rate is the part that was codified, in percent of what may be written: of Helm's, of what some value can express.
 func (t *tally) rate(helm bool) string {
-	of := t.tried
+	of := t.tried - t.forbidden
 	if helm {
 		of = t.codified + t.wrong + t.late + t.expressible
 	}
@@ -85,8 +87,8 @@ func table(w io.Writer, all []outcome) {
 			at(o.Source, oneScalar).add(o)
 		}
 	}
-	fmt.Fprintln(w, "| source | change | tried | codified | refused | of these some value can | out of time | wrong | % | lines: median | p90 |")
-	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintln(w, "| source | change | tried | codified | refused | of these some value can | not to be written | out of time | wrong | % | lines: median | p90 |")
+	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	changes := []string{}
 	for _, m := range mutators() {
 		changes = append(changes, m.kind)
@@ -101,7 +103,7 @@ func table(w io.Writer, all []outcome) {
 			if helmSource(source) {
 				can = fmt.Sprint(t.expressible)
 			}
-			fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %s | %d | %d | %s | %s | %s |\n", source, change, t.tried, t.codified, t.refused, can, t.late, t.wrong,
+			fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %s | %d | %d | %d | %s | %s | %s |\n", source, change, t.tried, t.codified, t.refused, can, t.forbidden, t.late, t.wrong,
 				t.rate(helmSource(source)), t.quantile(0.5), t.quantile(0.9))
 		}
 	}
