@@ -85,7 +85,7 @@ func (t target) below(at gitops.Path) (alone, along string) {
 		if m.failed || len(m.fields) == 0 {
 			continue
 		}
-		if t.hit(m) && len(m.fields) == 1 {
+		if len(m.fields) == 1 && m.fields[0].object == t.object && slices.ContainsFunc(t.changes, m.fields[0].is) {
 			return at.String(), at.String()
 		}
 		if t.hit(m) {
@@ -152,8 +152,26 @@ func (t target) hit(m moved) bool {
 	})
 }
 
-// meets says whether a value that moves f may bring about c: it moves that very place, one that holds it, or one in it;
-// for something added, also another entry beside it.
+// is says whether f is the changed place itself, or one in it; for an entry that comes to a list or goes, that the list
+// grows or shrinks; for something else added, that another one comes beside it. That the object as a whole comes or
+// goes, or what holds the field, is another change.
+func (f movedField) is(c gitops.FieldChange) bool {
+	if len(f.path) == 0 || len(c.Path) == 0 {
+		return false
+	}
+	last := c.Path[len(c.Path)-1]
+	switch {
+	case f.path.HasPrefix(c.Path):
+		return true
+	case c.Before.Set == c.After.Set:
+		return false
+	case !last.IsField():
+		return f.path.Equal(c.Path[:len(c.Path)-1])
+	}
+	return f.added && !c.Before.Set && len(f.path) == len(c.Path) && f.path[:len(f.path)-1].Equal(c.Path[:len(c.Path)-1])
+}
+
+// meets says whether what moves f may lead to a value that brings about c.
 func meets(f movedField, c gitops.FieldChange) bool {
 	if f.path.HasPrefix(c.Path) || c.Path.HasPrefix(f.path) {
 		return true

@@ -245,3 +245,35 @@ func TestTheListIsRead(t *testing.T) {
 		}
 	}
 }
+
+func TestWhichValuesExpressAField(t *testing.T) {
+	at := func(text string) gitops.Path {
+		var p gitops.Path
+		if err := p.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	set := gitops.Present("x")
+	tests := []struct {
+		name, moved string
+		added       bool
+		change      gitops.FieldChange
+		want        bool
+	}{
+		{"the field itself", "spec.replicas", false, gitops.FieldChange{Path: at("spec.replicas"), Before: set, After: set}, true},
+		{"the whole object", "", false, gitops.FieldChange{Path: at("spec.replicas"), Before: set, After: set}, false},
+		{"what holds the field", "spec", false, gitops.FieldChange{Path: at("spec.replicas"), Before: set, After: set}, false},
+		{"another label comes", "metadata.labels.b", true, gitops.FieldChange{Path: at("metadata.labels.a"), After: set}, true},
+		{"another label changes", "metadata.labels.b", false, gitops.FieldChange{Path: at("metadata.labels.a"), After: set}, false},
+		{"the list of an added entry", "spec.env", true, gitops.FieldChange{Path: at("spec.env[name=a]"), After: set}, true},
+		{"the list of a changed entry", "spec.env", true, gitops.FieldChange{Path: at("spec.env[name=a].value"), Before: set, After: set}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := (movedField{path: at(test.moved), added: test.added}).is(test.change); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
