@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -42,7 +43,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 		counted := &status{ResponseWriter: w, code: http.StatusOK}
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
+				if err, is := p.(error); is && errors.Is(err, http.ErrAbortHandler) {
 					panic(p)
 				}
 				// What it panicked with may hold anything; its type tells where to look.

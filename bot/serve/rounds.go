@@ -62,7 +62,7 @@ func (s *Server) round(ctx context.Context, asked store.Round) error {
 		log.Info("round waits", "why", err.Error())
 		return err
 	}
-	if ctx.Err() != nil && context.Cause(ctx) != context.DeadlineExceeded { // stopping: the round is given back
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // stopping: the round is given back
 		log.Info("round is interrupted")
 		return cmp.Or(err, ctx.Err())
 	}

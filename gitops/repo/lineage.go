@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -143,7 +142,7 @@ func openStorage(dir string) (*filesystem.Storage, error) {
 	if !ok {
 		return nil, ErrNotRepository
 	}
-	var files billy.Filesystem = plain.Filesystem()
+	files := plain.Filesystem()
 	// Large objects are not unpacked before somebody asks for them, so that a small pack cannot fill the memory.
 	const large = 1 << 20
 	return filesystem.NewStorageWithOptions(files, cache.NewObjectLRU(32*cache.MiByte), filesystem.Options{

@@ -141,10 +141,10 @@ func (s *Server) Stop() {
 	if s.process != nil {
 		_ = s.process.Process.Signal(syscall.SIGQUIT) // one that has ended already needs none
 		select {
-		case <-s.ended:
+		case _ = <-s.ended: // whatever it ended with
 		case <-time.After(10 * time.Second):
 			_ = s.process.Process.Kill()
-			<-s.ended
+			_ = <-s.ended
 		}
 	}
 	_ = os.RemoveAll(s.dir)

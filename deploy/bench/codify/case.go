@@ -241,23 +241,23 @@ func (b *bench) ask(ctx context.Context, app gitops.Application, objects []gitop
 func scalar(v gitops.Value) bool { return v.Set && mapOf(v.V) == nil && listOf(v.V) == nil }
 
 // answered takes over what codify says.
-func (out *outcome) answered(answer *codify.Answer, limit time.Duration) {
+func (o *outcome) answered(answer *codify.Answer, limit time.Duration) {
 	switch {
 	case len(answer.Failed) > 0:
-		out.Result, out.Reason, out.NearestMiss = refused, answer.Failed[0].Reason, answer.Failed[0].NearestMiss
+		o.Result, o.Reason, o.NearestMiss = refused, answer.Failed[0].Reason, answer.Failed[0].NearestMiss
 		switch {
-		case out.Took >= limit:
-			out.Result = timedOut
-		case strings.Contains(out.Reason, " is not written: "): // whatever a benchmark's floor allows
-			out.Result = forbidden
+		case o.Took >= limit:
+			o.Result = timedOut
+		case strings.Contains(o.Reason, " is not written: "): // whatever a benchmark's floor allows
+			o.Result = forbidden
 		}
 	case !answer.Proof.Verified:
-		out.Result, out.Reason = refused, "not proven: "+answer.Proof.Reason
+		o.Result, o.Reason = refused, "not proven: "+answer.Proof.Reason
 	default:
-		out.Result = codified
+		o.Result = codified
 	}
 	for _, p := range answer.Placed {
-		out.How = p.How
+		o.How = p.How
 	}
 }
 

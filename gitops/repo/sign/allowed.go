@@ -126,7 +126,7 @@ func parseAllowed(line string, zone *time.Location) (allowedKey, error) {
 	if _, certified := key.(*ssh.Certificate); certified {
 		return k, errors.New("is a certificate: certificates are not supported; list the key itself")
 	}
-	if key.Type() == ssh.InsecureKeyAlgoDSA {
+	if key.Type() == "ssh-dss" {
 		return k, errors.New("is a DSA key, which is too weak")
 	}
 	k.fingerprint = ssh.FingerprintSHA256(key)
@@ -221,7 +221,7 @@ func (k *allowedKey) option(name, value string, given bool, zone *time.Location)
 	case name == "valid-before" && given:
 		k.before, err = parseStamp(value, zone)
 	default:
-		return fmt.Errorf("option %q: want namespaces=..., valid-after=... or valid-before=...", name)
+		return fmt.Errorf("option %q: want namespaces=, valid-after= or valid-before=", name)
 	}
 	if err != nil {
 		return fmt.Errorf("option %s: %w", name, err)
