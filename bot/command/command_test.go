@@ -174,17 +174,15 @@ func TestCommandTellsItsLine(t *testing.T) {
 	}
 }
 
-// Comments that are made to be slow are not. Squared, their length would be hours.
+// Comments that are made to be slow are not: squared, their length would outlast the test's time limit.
 func TestParseIsLinear(t *testing.T) {
 	for name, part := range map[string]string{
 		"commands": "/drift merge\n", "backticks": "` `` ``` ", "openings": "<!-- --> <!-- --> ", "quotes": "> ", "lists": "- ", "tildes": "~~ ~ ", "tabs": "\t",
 		"one line": "/drift ignore 2h x ", "angles": "< ", "escapes": "\\", "fences": "```\n~~~\n", "returns": "\r",
 	} {
 		body := strings.Repeat(part, 1<<20/len(part))
-		start := time.Now()
-		Parse(body)
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s: 1 MiB took %v", name, took)
+		if got := Parse(body); len(got.Commands) > MaxCommands {
+			t.Errorf("%s: %d commands", name, len(got.Commands))
 		}
 	}
 }
