@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"holdfast/gitops"
+	"holdfast/gitops/codify/splice"
 )
 
 // reach is what a kustomization may read of a tree, found by following names without a render: more than it reads,
@@ -39,10 +40,15 @@ func (r *reach) folder(dir string) {
 		r.files[path.Join(dir, name)] = true
 	}
 	r.files[l.file] = true
-	for _, key := range []string{"generators", "transformers", "validators", "helmCharts", "helmChartInflationGenerator"} {
+	for _, key := range []string{"helmCharts", "helmChartInflationGenerator"} {
 		if _, there := l.content[key]; there {
-			r.all = true // they name further files in ways of their own
+			r.all = true // charts name further files in ways of their own
 			return
+		}
+	}
+	for _, key := range []string{"generators", "transformers", "validators"} {
+		for _, ref := range l.strings(key) {
+			r.plugin(dir, path.Join(dir, ref))
 		}
 	}
 	for _, key := range []string{"resources", "bases", "components"} {
@@ -53,6 +59,26 @@ func (r *reach) folder(dir string) {
 	for _, text := range textsIn(l.content) {
 		if !strings.Contains(text, "\n") {
 			r.named(path.Join(dir, text), false)
+		}
+	}
+}
+
+// plugin adds the file of a transformer or generator, and what is named in it, from its own folder or from that of
+// the kustomization.
+func (r *reach) plugin(dir, name string) {
+	data, there := r.tree.Read(name)
+	docs, err := splice.Documents(data)
+	if !there || err != nil {
+		r.all = true // written out in the kustomization, a folder, or of elsewhere
+		return
+	}
+	r.named(name, true)
+	for _, doc := range docs {
+		for _, text := range textsIn(doc) {
+			if !strings.Contains(text, "\n") {
+				r.named(path.Join(dir, text), false)
+				r.named(path.Join(path.Dir(name), text), false)
+			}
 		}
 	}
 }

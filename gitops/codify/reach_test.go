@@ -12,7 +12,7 @@ import (
 
 func TestReach(t *testing.T) {
 	base := map[string]string{
-		"base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": "", "base/unused.yaml": "", "shared/x.env": "", "other/kustomization.yaml": "",
+		"base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": "", "base/unused.yaml": "", "shared/x.env": "", "shared/t.yaml": "kind: PatchTransformer\npath: x.env\n", "other/kustomization.yaml": "",
 	}
 	tests := []struct {
 		name, root string
@@ -25,7 +25,8 @@ func TestReach(t *testing.T) {
 		{"files under another key", "configMapGenerator:\n- name: c\n  files: [k=../shared/x.env]\n", false, []string{"shared/x.env"}, false},
 		{"a remote base", "resources: ['https://git.example.test/x?ref=1']\n", false, nil, true},
 		{"a folder without a kustomization", "resources: [../shared]\n", false, nil, true},
-		{"transformers, whose files name more files", "resources: [../base]\ntransformers: [../shared/x.env]\n", false, nil, true},
+		{"a transformer, whose file names another", "transformers: [../shared/t.yaml]\n", false, []string{"shared/t.yaml", "shared/x.env"}, false},
+		{"a transformer that is written out", "transformers:\n- |\n  kind: PatchTransformer\n  path: ../shared/x.env\n", false, nil, true},
 		{"what is broken", "resources: [\n", false, nil, true},
 		{"a link to a manifest", "resources: [link.yaml]\n", true, []string{"root/link.yaml", "base/a.yaml"}, false},
 	}
