@@ -165,6 +165,11 @@ func get(ctx context.Context, client *http.Client, url string) error {
 func call(ctx context.Context, client *http.Client, method, url string, body, result any, expected ...int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	return ask(ctx, client, method, url, body, result, expected...)
+}
+
+// ask is call for what may take as long as the context lets it.
+func ask(ctx context.Context, client *http.Client, method, url string, body, result any, expected ...int) error {
 	var content bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&content).Encode(body); err != nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"text/template"
+	"time"
 
 	"holdfast/deploy/lab/binary"
 )
@@ -248,7 +249,9 @@ func (g *Gitea) Call(t testing.TB, user User, method, path string, body, result 
 }
 
 func (g *Gitea) call(ctx context.Context, user User, method, path string, body, result any) error {
-	return call(ctx, g.people[user].client, method, g.url+"/api/v1"+path, body, result,
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a commit of hundreds of files takes some
+	defer cancel()
+	return ask(ctx, g.people[user].client, method, g.url+"/api/v1"+path, body, result,
 		http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent)
 }
 

@@ -51,7 +51,7 @@ func (r *GiteaRepository) Allow(t testing.TB, user User, permission string) {
 	r.call(t, Admin, http.MethodPut, "/collaborators/"+r.gitea.Login(user), map[string]any{"permission": permission}, nil)
 }
 
-// Commit adds one commit of a user's to a branch, which starts at main's when it does not exist, and returns its hash.
+// Commit adds one commit of a user's to a branch, which starts at the default one when it does not exist, and returns its hash.
 // Files that are not named stay; remove takes files away.
 func (r *GiteaRepository) Commit(t testing.TB, user User, branch, message string, files map[string]string, remove ...string) string {
 	t.Helper()
@@ -61,13 +61,13 @@ func (r *GiteaRepository) Commit(t testing.TB, user User, branch, message string
 			"operation": "upload", "path": path, "content": base64.StdEncoding.EncodeToString([]byte(files[path])),
 		})
 	}
-	body := map[string]any{"message": message, "branch": branch}
+	body, ref := map[string]any{"message": message, "branch": branch}, "?ref="+branch
 	if branch != "main" && r.Head(t, branch) == "" {
-		body["branch"], body["new_branch"] = "main", branch
+		body, ref = map[string]any{"message": message, "new_branch": branch}, ""
 	}
 	for _, path := range remove {
 		var file struct{ SHA string }
-		r.call(t, user, http.MethodGet, fmt.Sprintf("/contents/%s?ref=%s", path, body["branch"]), nil, &file)
+		r.call(t, user, http.MethodGet, "/contents/"+path+ref, nil, &file)
 		changes = append(changes, map[string]any{"operation": "delete", "path": path, "sha": file.SHA})
 	}
 	body["files"] = changes

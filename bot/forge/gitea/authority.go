@@ -32,7 +32,7 @@ func (f *Forge) Role(ctx context.Context, login string) (bot.Role, error) {
 		return bot.NoRole, fmt.Errorf("gitea: %s/%s: read the role of %s: %w: roles are shown to administrators of the repository only: make the token's user one",
 			f.owner, f.repo, login, forge.ErrForbidden)
 	}
-	err = f.fail(err, "read the role of %s", login)
+	err = f.fail(ctx, err, "read the role of %s", login)
 	if errors.Is(err, forge.ErrNotFound) {
 		// No such account, or no such repository.
 		_, err = f.Repository(ctx)
@@ -69,7 +69,7 @@ func (f *Forge) Approvals(ctx context.Context, number int) ([]bot.Approval, erro
 		return true
 	})
 	if err != nil {
-		return nil, f.fail(err, "list the reviews of pull request %d", number)
+		return nil, f.fail(ctx, err, "list the reviews of pull request %d", number)
 	}
 	var out []bot.Approval
 	for _, r := range newest {

@@ -33,7 +33,7 @@ func (f *Forge) Report(ctx context.Context, check bot.Check) error {
 		return false
 	})
 	if err != nil {
-		return f.fail(err, "read the status of commit %s", check.Commit)
+		return f.fail(ctx, err, "read the status of commit %s", check.Commit)
 	}
 	if newest == want {
 		return nil
@@ -45,7 +45,7 @@ func (f *Forge) Report(ctx context.Context, check bot.Check) error {
 		err = &refusal{status: http.StatusNotFound, said: "no such commit"} // Gitea calls it a fault of its own
 	}
 	if err != nil {
-		return f.fail(err, "report on commit %s", check.Commit)
+		return f.fail(ctx, err, "report on commit %s", check.Commit)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (f *Forge) Report(ctx context.Context, check bot.Check) error {
 // gone says whether the repository surely has no such commit.
 func (f *Forge) gone(ctx context.Context, commit string) bool {
 	err := f.read(ctx, f.at("git", "commits", commit), nil)
-	return errors.Is(explain(err), forge.ErrNotFound)
+	return errors.Is(explain(ctx, err), forge.ErrNotFound)
 }
 
 // cut shortens a line to at most so many characters.

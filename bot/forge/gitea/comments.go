@@ -28,7 +28,7 @@ func (f *Forge) Answer(ctx context.Context, kind bot.Kind, number int, body stri
 	}
 	var said comment
 	if err := f.write(ctx, http.MethodPost, f.at("issues", strconv.Itoa(number), "comments"), map[string]any{"body": body}, &said); err != nil {
-		return bot.Comment{}, f.fail(err, "comment on %s %d", kind, number)
+		return bot.Comment{}, f.fail(ctx, err, "comment on %s %d", kind, number)
 	}
 	return said.comment(kind, number, own.Login), nil
 }
@@ -49,7 +49,7 @@ func (f *Forge) Comments(ctx context.Context, kind bot.Kind, number int, since t
 	}
 	var list []comment
 	if err := f.read(ctx, address, &list); err != nil {
-		return nil, f.fail(err, "list the comments of %s %d", kind, number)
+		return nil, f.fail(ctx, err, "list the comments of %s %d", kind, number)
 	}
 	var out []bot.Comment
 	for _, c := range list {
@@ -61,7 +61,7 @@ func (f *Forge) Comments(ctx context.Context, kind bot.Kind, number int, since t
 // Rewrite replaces the text of a comment.
 func (f *Forge) Rewrite(ctx context.Context, c bot.Comment, body string) error {
 	if err := f.write(ctx, http.MethodPatch, f.at("issues", "comments", strconv.FormatInt(c.ID, 10)), map[string]any{"body": body}, nil); err != nil {
-		return f.fail(err, "rewrite comment %d of %s %d", c.ID, c.Kind, c.Number)
+		return f.fail(ctx, err, "rewrite comment %d of %s %d", c.ID, c.Kind, c.Number)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (f *Forge) Rewrite(ctx context.Context, c bot.Comment, body string) error {
 func (f *Forge) React(ctx context.Context, c bot.Comment, r bot.Reaction) error {
 	address := f.at("issues", "comments", strconv.FormatInt(c.ID, 10), "reactions")
 	if err := f.write(ctx, http.MethodPost, address, map[string]any{"content": r}, nil); err != nil {
-		return f.fail(err, "react with %s to comment %d of %s %d", r, c.ID, c.Kind, c.Number)
+		return f.fail(ctx, err, "react with %s to comment %d of %s %d", r, c.ID, c.Kind, c.Number)
 	}
 	return nil
 }

@@ -16,24 +16,25 @@ import (
 var errArchived = &refusal{status: http.StatusLocked, said: "it is archived"}
 
 // fail maps an error to one of the forge's, and says what was tried and what to do.
-func (f *Forge) fail(err error, what string, args ...any) error {
-	return fmt.Errorf("gitea: %s/%s: %s: %w", f.owner, f.repo, fmt.Sprintf(what, args...), explain(err))
+func (f *Forge) fail(ctx context.Context, err error, what string, args ...any) error {
+	return fmt.Errorf("gitea: %s/%s: %s: %w", f.owner, f.repo, fmt.Sprintf(what, args...), explain(ctx, err))
 }
 
-func explain(err error) error {
+func explain(ctx context.Context, err error) error {
 	var (
 		refused   *refusal
 		transport *url.Error
 	)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case errors.As(err, &refused):
 		return explainRefusal(refused)
 	case errors.Is(err, forge.ErrUnavailable) && errors.As(err, &transport):
 		return transport.Err // a limit, told by the transport
 	case errors.As(err, &transport):
-		return fmt.Errorf("%w: %w", forge.ErrUnavailable, transport.Err) // without the address, which may be a proxy's
+		// Without the address, which may be a proxy's. A limit of the transport's own is not the caller's time.
+		return fmt.Errorf("%w: %v", forge.ErrUnavailable, transport.Err)
 	}
 	return fmt.Errorf("%w: %w", forge.ErrUnavailable, err)
 }

@@ -95,7 +95,7 @@ func (f *Forge) Account(ctx context.Context) (bot.Actor, error) {
 	if f.login == "" {
 		var own user
 		if _, err := f.send(ctx, http.MethodGet, f.api.JoinPath("user"), nil, &own); err != nil {
-			return bot.Actor{}, f.fail(err, "ask for the token's user")
+			return bot.Actor{}, f.fail(ctx, err, "ask for the token's user")
 		}
 		f.login = own.Login
 	}

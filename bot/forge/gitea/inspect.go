@@ -48,7 +48,7 @@ func (f *Forge) PullRequest(ctx context.Context, number int) (bot.PullRequest, e
 		return true
 	})
 	if err != nil {
-		return bot.PullRequest{}, f.fail(err, "list the files of pull request %d", number)
+		return bot.PullRequest{}, f.fail(ctx, err, "list the files of pull request %d", number)
 	}
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
@@ -73,7 +73,7 @@ func (f *Forge) OpenPullRequests(ctx context.Context) ([]int, error) {
 		return true
 	})
 	if err != nil {
-		return nil, f.fail(err, "list the open pull requests")
+		return nil, f.fail(ctx, err, "list the open pull requests")
 	}
 	return out, nil
 }
@@ -82,7 +82,7 @@ func (f *Forge) OpenPullRequests(ctx context.Context) ([]int, error) {
 func (f *Forge) Repository(ctx context.Context) (bot.RepositoryInfo, error) {
 	var about repository
 	if err := f.read(ctx, f.at(), &about); err != nil {
-		return bot.RepositoryInfo{}, f.fail(err, "read the repository")
+		return bot.RepositoryInfo{}, f.fail(ctx, err, "read the repository")
 	}
 	return bot.RepositoryInfo{
 		DefaultBranch: about.DefaultBranch, Archived: about.Archived, URL: about.HTMLURL, CloneURL: about.CloneURL,
@@ -95,7 +95,7 @@ func (f *Forge) Repository(ctx context.Context) (bot.RepositoryInfo, error) {
 func (f *Forge) Protection(ctx context.Context, name string) (bot.BranchProtection, error) {
 	var found branch
 	if err := f.read(ctx, f.at("branches", name), &found); err != nil {
-		return bot.BranchProtection{}, f.fail(err, "read the branch %s", name)
+		return bot.BranchProtection{}, f.fail(ctx, err, "read the branch %s", name)
 	}
 	if !found.Protected {
 		return bot.BranchProtection{Known: true, AllowsForce: true, AllowsGone: true}, nil
@@ -114,9 +114,9 @@ func (f *Forge) Protection(ctx context.Context, name string) (bot.BranchProtecti
 	case err == nil:
 		out.Known, out.AllowsForce = true, rule.EnableForcePush
 		return out, nil
-	case errors.Is(explain(err), forge.ErrForbidden):
+	case errors.Is(explain(ctx, err), forge.ErrForbidden):
 		return out, nil
 	default:
-		return bot.BranchProtection{}, f.fail(err, "read the protection of the branch %s", name)
+		return bot.BranchProtection{}, f.fail(ctx, err, "read the protection of the branch %s", name)
 	}
 }

@@ -35,7 +35,7 @@ func (f *Forge) Threads(ctx context.Context, kind bot.Kind) ([]bot.Thread, error
 			func(i issue) bool { return i.PullRequest != nil || add(i.thread()) })
 	}
 	if err != nil {
-		return nil, f.fail(err, "list the %ss", kind)
+		return nil, f.fail(ctx, err, "list the %ss", kind)
 	}
 	return out, nil
 }
@@ -62,7 +62,7 @@ func (f *Forge) OpenIssue(ctx context.Context, c forge.Content) (bot.Thread, err
 	}
 	var opened issue
 	if err := f.write(ctx, http.MethodPost, f.at("issues"), map[string]any{"title": c.Title, "body": c.Body, "labels": labels}, &opened); err != nil {
-		return bot.Thread{}, f.fail(err, "open the issue %q", c.Title)
+		return bot.Thread{}, f.fail(ctx, err, "open the issue %q", c.Title)
 	}
 	return opened.thread(), nil
 }
@@ -74,7 +74,7 @@ func (f *Forge) UpdateIssue(ctx context.Context, number int, c forge.Content) (b
 	}
 	var updated issue
 	if err := f.edit(ctx, f.at("issues", strconv.Itoa(number)), edit{Title: &c.Title, Body: &c.Body}, &updated); err != nil {
-		return bot.Thread{}, f.fail(err, "update issue %d", number)
+		return bot.Thread{}, f.fail(ctx, err, "update issue %d", number)
 	}
 	return f.withLabels(ctx, updated.thread(), updated.Labels, c.Labels)
 }
@@ -90,7 +90,7 @@ func (f *Forge) SetIssueOpen(ctx context.Context, number int, open bool) error {
 		return nil
 	}
 	if err := f.edit(ctx, f.at("issues", strconv.Itoa(number)), edit{State: &state}, nil); err != nil {
-		return f.fail(err, "set issue %d %s", number, state)
+		return f.fail(ctx, err, "set issue %d %s", number, state)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (f *Forge) issue(ctx context.Context, number int) (issue, error) {
 func (f *Forge) numbered(ctx context.Context, kind bot.Kind, number int) (issue, error) {
 	var found issue
 	if err := f.read(ctx, f.at("issues", strconv.Itoa(number)), &found); err != nil {
-		return issue{}, f.fail(err, "read %s %d", kind, number)
+		return issue{}, f.fail(ctx, err, "read %s %d", kind, number)
 	}
 	if (found.PullRequest != nil) != (kind == bot.AsPullRequest) {
 		return issue{}, fmt.Errorf("gitea: %s/%s: %s %d: %w: it is of the other kind", f.owner, f.repo, kind, number, forge.ErrNotFound)

@@ -81,7 +81,7 @@ func newHarness(t *testing.T) forgetest.Harness {
 	writing := s.gitea.Token(t, lab.Bot, "read:user", "write:repository", "write:issue")
 	reading := s.gitea.Token(t, lab.Bot, "read:user", "read:repository", "read:issue")
 	h := forgetest.Harness{
-		Forge: s.forge(t, writing, wire), ReadOnly: s.forge(t, reading, wire), Missing: "write:issue",
+		Forge: s.forge(t, writing, wire), ReadOnly: s.forge(t, reading, wire), Missing: "the scope write:",
 		Account: s.gitea.Login(lab.Bot), Secrets: []string{writing, reading}, Tick: 1100 * time.Millisecond, NoNeutral: true, NoNotes: true,
 		Network: forgetest.Network{Wire: wire, Limits: []forgetest.Limit{{
 			Name: "proxy",

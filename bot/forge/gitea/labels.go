@@ -28,14 +28,14 @@ func (f *Forge) labelIDs(ctx context.Context, present []label, wanted []string) 
 		return true
 	})
 	if err != nil {
-		return nil, f.fail(err, "list the labels")
+		return nil, f.fail(ctx, err, "list the labels")
 	}
 	for _, name := range wanted {
 		id, found := known[name]
 		if !found {
 			var made label
 			if err := f.write(ctx, http.MethodPost, f.at("labels"), map[string]any{"name": name, "color": "#" + colorOf(name)}, &made); err != nil {
-				return nil, f.fail(err, "make the label %s", name)
+				return nil, f.fail(ctx, err, "make the label %s", name)
 			}
 			id, known[name] = made.ID, made.ID
 		}
@@ -56,7 +56,7 @@ func (f *Forge) withLabels(ctx context.Context, t bot.Thread, present []label, w
 	}
 	var labels []label
 	if err := f.write(ctx, http.MethodPut, f.at("issues", strconv.Itoa(t.Number), "labels"), map[string]any{"labels": ids}, &labels); err != nil {
-		return t, f.fail(err, "%s %d is there; set its labels", t.Kind, t.Number)
+		return t, f.fail(ctx, err, "%s %d is there; set its labels", t.Kind, t.Number)
 	}
 	t.Labels = labelNames(labels)
 	return t, nil

@@ -29,7 +29,7 @@ func (f *Forge) OpenPullRequest(ctx context.Context, branch, base string, c forg
 		// The repository is there, so it is said of a branch.
 		err = &refusal{status: http.StatusUnprocessableEntity, said: "one of the branches is not there"}
 	}
-	return bot.Thread{}, f.fail(err, "open a pull request from %s to %s", branch, base)
+	return bot.Thread{}, f.fail(ctx, err, "open a pull request from %s to %s", branch, base)
 }
 
 // UpdatePullRequest changes title, body and labels. Labels that Holdfast does not give (other than drift and
@@ -37,7 +37,7 @@ func (f *Forge) OpenPullRequest(ctx context.Context, branch, base string, c forg
 func (f *Forge) UpdatePullRequest(ctx context.Context, number int, c forge.Content) (bot.Thread, error) {
 	var updated pull
 	if err := f.edit(ctx, f.at("pulls", strconv.Itoa(number)), edit{Title: &c.Title, Body: &c.Body}, &updated); err != nil {
-		return bot.Thread{}, f.fail(err, "update pull request %d", number)
+		return bot.Thread{}, f.fail(ctx, err, "update pull request %d", number)
 	}
 	return f.withLabels(ctx, updated.thread(), updated.Labels, c.Labels)
 }
@@ -56,7 +56,7 @@ func (f *Forge) SetPullRequestOpen(ctx context.Context, number int, open bool) e
 		return nil
 	}
 	if err := f.edit(ctx, f.at("pulls", strconv.Itoa(number)), edit{State: &state}, nil); err != nil {
-		return f.fail(err, "set pull request %d %s", number, state)
+		return f.fail(ctx, err, "set pull request %d %s", number, state)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (f *Forge) SetPullRequestOpen(ctx context.Context, number int, open bool) e
 func (f *Forge) pull(ctx context.Context, number int) (pull, error) {
 	var found pull
 	if err := f.read(ctx, f.at("pulls", strconv.Itoa(number)), &found); err != nil {
-		return pull{}, f.fail(err, "read pull request %d", number)
+		return pull{}, f.fail(ctx, err, "read pull request %d", number)
 	}
 	return found, nil
 }
