@@ -222,11 +222,22 @@ func (w *work) may(m *member, r rendered, files []string) bool {
 // touches is may without what the member takes from others.
 func (w *work) touches(m *member, r rendered, files []string) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
-		if r.result != nil && r.result.Touches(file) || m.app.Render.File == file && file != "" {
+		if r.result != nil && w.matters(r.result, file) || m.app.Render.File == file && file != "" {
 			return true
 		}
 		return r.err != nil && (within(file, m.app.Source.Path) || w.reaches(m)[file])
 	})
+}
+
+// matters says whether a change of a file may alter a render. What a render lists and does not read, although it is
+// there, matters by its name at most: a manifest's does not, what is read of a listing is read whole.
+func (w *work) matters(result *render.Result, file string) bool {
+	if !result.Touches(file) {
+		return false
+	}
+	name := path.Clean(file)
+	_, there := w.request.Tree.File(name)
+	return !there || slices.Contains(result.Reads, name) || strings.HasPrefix(path.Base(name), ".") || slices.Contains(kustomizationNames(), path.Base(name))
 }
 
 // reaches gives the files that the kustomizations below a member's path name, and the values files of its charts.

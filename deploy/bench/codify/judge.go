@@ -210,7 +210,7 @@ func (j *judge) compare(out *ruling, m gitops.Application, was *baseline, now ob
 			switch {
 			case d.order:
 				out.Reordered = true
-			case id == engines.ObjectID(app) && len(d.path) > 0 && d.path[0].Field == "spec":
+			case declares(id, app) && len(d.path) > 0 && d.path[0].Field == "spec":
 				// The engine's own object, which holds what was edited.
 			default:
 				out.Wrong = append(out.Wrong, fmt.Sprintf("%s: %s %s: want %s, is %s", appName(m), id, d.path, show(gitops.Lookup(want, d.path)), show(gitops.Lookup(got, d.path))))
@@ -226,6 +226,16 @@ func (j *judge) compare(out *ruling, m gitops.Application, was *baseline, now ob
 			out.Wrong = append(out.Wrong, fmt.Sprintf("%s: %s is new", appName(m), id))
 		}
 	}
+}
+
+// declares says whether an object is the engine's own of an Application. Its file may leave the namespace to a
+// kustomization around it.
+func declares(id gitops.ObjectID, app gitops.Application) bool {
+	own := engines.ObjectID(app)
+	if own.Namespace == "" {
+		own.Namespace = id.Namespace
+	}
+	return id == own
 }
 
 // withoutSuffix gives an identity without the last part of its name, which charts make by chance for test pods.
