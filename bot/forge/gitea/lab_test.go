@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,9 +97,22 @@ func newHarness(t *testing.T) forgetest.Harness {
 }
 
 func (s stand) repository() forgetest.Repository {
+	many := false
 	return forgetest.Repository{
 		Branch: func(t testing.TB, name string) {
-			s.Commit(t, lab.Admin, name, "Change", map[string]string{"change.txt": name + "\n"})
+			// Some tests want holdfast/0 and a hundred more: once there are a few, the others come at once.
+			number, err := strconv.Atoi(strings.TrimPrefix(name, "holdfast/"))
+			switch {
+			case err != nil || number < 8:
+				s.Commit(t, lab.Admin, name, "Change", map[string]string{"change.txt": name + "\n"})
+			case !many:
+				many = true
+				var names []string
+				for n := number; n < 110; n++ {
+					names = append(names, fmt.Sprint("holdfast/", n))
+				}
+				s.Branches(t, names...)
+			}
 		},
 		Commit: func(t testing.TB, branch string, change forgetest.Change) string {
 			files, remove := map[string]string{}, change.Remove
