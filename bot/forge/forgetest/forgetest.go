@@ -48,7 +48,7 @@ var publisherTests = []test{
 	{"a comment is added and the body stays", testComment},
 	{"threads of others and without a marker are not found", testSearch},
 	{"issues and pull requests are told apart", testKinds},
-	{"more than a hundred threads are found, newest first", testMany},
+	{"more threads than a page has are found, newest first", testMany},
 	{"a thread that is not there is told", testNotFound},
 	{"a right that is missing is told", testForbidden},
 	{"a context that is done stops the search", testDone},
@@ -135,6 +135,14 @@ func (s suite) only(t *testing.T) bot.Thread {
 		t.Fatalf("%d threads, want 1: %v", len(threads), threads)
 	}
 	return threads[0]
+}
+
+// many is how many threads need more than one page.
+func (s suite) many() int {
+	if s.Many > 0 {
+		return s.Many
+	}
+	return 105
 }
 
 // content is what a proposal would say; n tells one from another.

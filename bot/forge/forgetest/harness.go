@@ -25,6 +25,8 @@ type Harness struct {
 	Secrets []string
 	// MaxBody is the longest body in characters, of threads and comments; 0 means that there is no limit.
 	MaxBody int
+	// Many is how many threads are more than the forge lists on one page; 0 means 105.
+	Many int
 	// Tick is how long the forge's clock takes to tell two changes apart.
 	Tick time.Duration
 	// HeadUnknown says that the forge does not tell which head was approved.

@@ -119,7 +119,7 @@ func testFork(t *testing.T, s suite) {
 func testOpenPullRequests(t *testing.T, s suite) {
 	inspector := role[forge.Inspector](t, s.Forge)
 	var want []int
-	for n := range 103 {
+	for n := range s.many() {
 		want = append(want, s.open(t, fmt.Sprint("holdfast/", n), content(n)).Number)
 	}
 	if err := s.setOpen(s.Forge, want[5], false); err != nil {

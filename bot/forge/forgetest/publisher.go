@@ -184,7 +184,7 @@ func testKinds(t *testing.T, s suite) {
 }
 
 func testMany(t *testing.T, s suite) {
-	const many = 105
+	many := s.many()
 	var want []int
 	for n := range many {
 		want = append(want, s.open(t, fmt.Sprint("holdfast/", n), content(n, "drift")).Number)

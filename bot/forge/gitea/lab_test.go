@@ -83,7 +83,7 @@ func newHarness(t *testing.T) forgetest.Harness {
 	reading := s.gitea.Token(t, lab.Bot, "read:user", "read:repository", "read:issue")
 	h := forgetest.Harness{
 		Forge: s.forge(t, writing, wire), ReadOnly: s.forge(t, reading, wire), Missing: "the scope write:",
-		Account: s.gitea.Login(lab.Bot), Secrets: []string{writing, reading}, Tick: 1100 * time.Millisecond, NoNeutral: true, NoNotes: true,
+		Account: s.gitea.Login(lab.Bot), Secrets: []string{writing, reading}, Many: perPage + 2, Tick: 1100 * time.Millisecond, NoNeutral: true, NoNotes: true,
 		Network: forgetest.Network{Wire: wire, Limits: []forgetest.Limit{{
 			Name: "proxy",
 			Answer: func(wait time.Duration) (int, http.Header, string) {
@@ -100,7 +100,7 @@ func (s stand) repository() forgetest.Repository {
 	many := false
 	return forgetest.Repository{
 		Branch: func(t testing.TB, name string) {
-			// Some tests want holdfast/0 and a hundred more: once there are a few, the others come at once.
+			// Some tests want holdfast/0 and many more: once there are a few, the others come at once.
 			number, err := strconv.Atoi(strings.TrimPrefix(name, "holdfast/"))
 			switch {
 			case err != nil || number < 8:
@@ -108,7 +108,7 @@ func (s stand) repository() forgetest.Repository {
 			case !many:
 				many = true
 				var names []string
-				for n := number; n < 110; n++ {
+				for n := number; n < perPage+2; n++ {
 					names = append(names, fmt.Sprint("holdfast/", n))
 				}
 				s.Branches(t, names...)
