@@ -2,8 +2,8 @@ package gitops
 
 // Overlap says whether one of two paths of an object leads to the other or to what it leads to, however each
 // of them picks an entry of a list: a renderer counts entries, a comparison tells them by their keys. content is
-// the object in which they are the same entry. Two entries that are both counted overlap: in a list without
-// keys an insertion moves what lies behind it.
+// the object in which they are the same entry; one that it lacks is the same as long as no key tells it apart. Two
+// entries that are both counted overlap: in a list without keys an insertion moves what lies behind it.
 func Overlap(content any, a, b Path) bool {
 	at := content
 	for i := range min(len(a), len(b)) {
@@ -31,12 +31,31 @@ func Overlap(content any, a, b Path) bool {
 			continue
 		}
 		n := one.index(list)
-		if n < 0 || n != other.index(list) {
+		if n != other.index(list) || n < 0 && !sameKeys(one.Keys, other.Keys) {
 			return false
 		}
-		at = list[n]
+		if n >= 0 {
+			at = list[n]
+		}
 	}
 	return true
+}
+
+// sameKeys says whether two entries have a key in common, and none that differs.
+func sameKeys(a, b []Key) bool {
+	common := false
+	for _, one := range a {
+		for _, other := range b {
+			if one.Name != other.Name {
+				continue
+			}
+			if one.Value != other.Value {
+				return false
+			}
+			common = true
+		}
+	}
+	return common
 }
 
 // index is the place in list that a step picks; -1 where there is none.

@@ -19,6 +19,8 @@ func TestOverlap(t *testing.T) {
 		{"another entry", "spec.containers[0].env[1].value", "spec.containers[name=web].env[name=A].value", false},
 		{"another entry, above", "spec.containers[1]", "spec.containers[name=web].args", false},
 		{"an entry that is not there", "spec.containers[0].env[1].value", "spec.containers[name=web].env[name=C].value", false},
+		{"an entry that is not there, by some of its keys", "spec.ports[port=80,protocol=UDP].name", "spec.ports[port=80]", true},
+		{"another entry that is not there", "spec.ports[port=80,protocol=UDP]", "spec.ports[port=80,protocol=TCP]", false},
 		{"entries without keys, which move", "spec.containers[0].args[0]", "spec.containers[name=web].args[1]", true},
 		{"another field", "spec.containers[0].args", "spec.containers[name=web].env", false},
 	}

@@ -12,7 +12,7 @@ func (w *walker) list(t *typed.Type, git, live []any) {
 	if elem == nil {
 		elem = typed.Anything()
 	}
-	if keys := listKeys(t, git, live); len(keys) > 0 {
+	if keys := t.EntryKeys(git, live); len(keys) > 0 {
 		w.keyed(t, keys, elem, git, live)
 		return
 	}
@@ -27,34 +27,6 @@ func (w *walker) list(t *typed.Type, git, live []any) {
 	default:
 		w.mappings(t, elem, git, live)
 	}
-}
-
-// listKeys gives the keys by which the entries of a list are known. Entries of a custom resource's list are
-// known by name where all have one and none repeats.
-func listKeys(t *typed.Type, git, live []any) []string {
-	if len(t.Keys) > 0 || !t.Custom {
-		return t.Keys
-	}
-	if len(git)+len(live) > 0 && uniqueNames(git) && uniqueNames(live) {
-		return []string{"name"}
-	}
-	return nil
-}
-
-func uniqueNames(list []any) bool {
-	for i, entry := range list {
-		m, _ := entry.(map[string]any)
-		name, _ := m["name"].(string)
-		if name == "" {
-			return false
-		}
-		for _, before := range list[:i] {
-			if before.(map[string]any)["name"] == name {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // pair compares the entries at two indexes.

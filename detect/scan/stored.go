@@ -135,7 +135,8 @@ func (j *judge) record(h *gitops.Helm, revision int, kinds ...string) (r record,
 }
 
 // lay puts the record's values where the chart makes others at each render, as long as it is known to be the same
-// place: an index of a list is one only while nothing else differs.
+// place: an index of a list is one only while nothing else differs. What the record lacks then, as a part that the
+// chart makes only at times, is taken out.
 func (j *judge) lay(m *member, declared gitops.Object) {
 	kept, ok := m.stored.objects[declared.ID]
 	if !ok {
@@ -155,10 +156,10 @@ func (j *judge) lay(m *member, declared gitops.Object) {
 	laid := declared
 	for _, p := range m.result.Unstable[declared.ID] {
 		value := gitops.Lookup(kept.Content, p)
-		if len(p) == 0 || !value.Set || differs && slices.ContainsFunc(p, func(s gitops.Step) bool { return !s.IsField() }) {
+		if len(p) == 0 || differs && (!value.Set || slices.ContainsFunc(p, gitops.Step.IsIndex)) {
 			continue
 		}
-		laid.Content, _ = replaced(laid.Content, p, value.V).(map[string]any)
+		laid.Content, _ = copied(laid.Content, kept.Content, p).(map[string]any)
 		m.stored.paths[declared.ID] = append(m.stored.paths[declared.ID], asStored(declared, p)...)
 	}
 	if len(m.stored.paths[declared.ID]) > 0 {
@@ -184,6 +185,66 @@ func replaced(node any, at gitops.Path, value any) any {
 		}
 	}
 	return node
+}
+
+// copied gives a copy of a value which at a path is as another one is: it has what that has, and lacks what that lacks.
+func copied(node, from any, at gitops.Path) any {
+	if len(at) == 0 {
+		return from
+	}
+	step := at[0]
+	if step.IsField() {
+		into, isMap := node.(map[string]any)
+		other, _ := from.(map[string]any)
+		if node != nil && !isMap || node == nil && other == nil {
+			return node
+		}
+		out := maps.Clone(into)
+		if out == nil {
+			out = map[string]any{}
+		}
+		value, there := other[step.Field]
+		if len(at) > 1 {
+			value = copied(into[step.Field], value, at[1:])
+			there = there || !empty(value)
+		}
+		if out[step.Field] = value; !there {
+			delete(out, step.Field)
+		}
+		return out
+	}
+	into, isList := node.([]any)
+	other, _ := from.([]any)
+	if node != nil && !isList {
+		return node
+	}
+	i, j := step.Index, step.Index
+	if step.IsEntry() {
+		i, j = gitops.FindEntry(into, step.Keys), gitops.FindEntry(other, step.Keys)
+	}
+	there, has := i >= 0 && i < len(into), j >= 0 && j < len(other)
+	switch {
+	case there && has:
+		out := slices.Clone(into)
+		out[i] = copied(into[i], other[j], at[1:])
+		return out
+	case there && step.IsEntry() && len(at) == 1:
+		return slices.Delete(slices.Clone(into), i, i+1)
+	case has && step.IsEntry() && len(at) == 1:
+		return slices.Insert(slices.Clone(into), min(j, len(into)), other[j]) // its place may have a meaning
+	}
+	return node
+}
+
+// empty says whether a value is a mapping or list without anything, or none.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return v == nil
 }
 
 // withoutMarks takes off what helm-controller itself adds before Helm keeps its record.

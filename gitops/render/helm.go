@@ -12,6 +12,7 @@ import (
 
 	"holdfast/gitops"
 	"holdfast/gitops/chart"
+	"holdfast/gitops/typed"
 )
 
 // hookAnnotation marks what Helm runs at an event of a release; such objects are no declared state
@@ -158,6 +159,10 @@ func (h *helm) postRender(k gitops.Kustomize, result *Result) error {
 // unstable finds what is another at each render: by the second pass, in which chance and clock answer otherwise.
 func (h *helm) unstable(base *Result) error {
 	base.Unstable = map[gitops.ObjectID][]gitops.Path{}
+	schemas, err := typed.Builtin()
+	if err != nil {
+		return err
+	}
 	second := func(upgrades, lookup bool) error {
 		as := *h
 		as.release.Upgrades, as.release.Lookup = upgrades, lookup
@@ -165,7 +170,7 @@ func (h *helm) unstable(base *Result) error {
 		if err != nil {
 			return err
 		}
-		base.differences(other, base.Unstable, func(o gitops.Declared) {
+		base.differences(other, base.Unstable, variedIn(schemas), func(o gitops.Declared) {
 			base.drop(o, UnstableObject, "its name, or whether it is there at all, is another at each render of the chart")
 		})
 		return nil
@@ -206,7 +211,7 @@ func (h *helm) unknown(base *Result) error {
 			}
 			return
 		}
-		base.differences(other, base.Unsure, lost)
+		base.differences(other, base.Unsure, movedIn, lost)
 		if change != nil && len(other.Objects) > 0 {
 			base.newcomers(other)
 		}
@@ -236,7 +241,7 @@ func (h *helm) secret(base *Result) {
 		if err != nil {
 			continue
 		}
-		base.differences(other, base.Secret, func(o gitops.Declared) { base.addSecret(o.ID, []gitops.Path{nil}) })
+		base.differences(other, base.Secret, movedIn, func(o gitops.Declared) { base.addSecret(o.ID, []gitops.Path{nil}) })
 	}
 	// A chart may refuse every stand-in; what shows the text itself is found in any case.
 	for _, o := range base.Objects {
@@ -262,8 +267,14 @@ func showing(content map[string]any, text string) []gitops.Path {
 	return textsWhere(content, func(field string) bool { return strings.Contains(field, text) })
 }
 
-// differences adds the fields in which another render differs. missing is called for each object that it lacks.
-func (r *Result) differences(other *Result, into map[gitops.ObjectID][]gitops.Path, missing func(gitops.Declared)) {
+// finder reports the paths at which two contents of an object differ.
+type finder func(a, b map[string]any, report func(gitops.Path))
+
+func movedIn(a, b map[string]any, report func(gitops.Path)) { moved(a, b, nil, report) }
+
+// differences adds the fields in which another render differs, as find has them. missing is called for each object
+// that it lacks.
+func (r *Result) differences(other *Result, into map[gitops.ObjectID][]gitops.Path, find finder, missing func(gitops.Declared)) {
 	index := make(map[gitops.ObjectID]map[string]any, len(other.Objects))
 	for _, o := range other.Objects {
 		index[o.ID] = o.Content
@@ -274,7 +285,7 @@ func (r *Result) differences(other *Result, into map[gitops.ObjectID][]gitops.Pa
 			missing(o)
 			continue
 		}
-		moved(o.Content, varied, nil, func(p gitops.Path) {
+		find(o.Content, varied, func(p gitops.Path) {
 			if !slices.ContainsFunc(into[o.ID], p.Equal) {
 				into[o.ID] = append(into[o.ID], p)
 			}

@@ -196,7 +196,8 @@ func parseObject(text string) (map[string]any, error) {
 }
 
 // moved reports the innermost paths at which two values differ. Where keys or lengths differ it is the
-// mapping or list as a whole.
+// mapping or list as a whole: a value that is not known, or is secret, may stand under any key there. For what a
+// chart makes anew at each render see varied.
 func moved(a, b any, at gitops.Path, report func(gitops.Path)) {
 	switch a := a.(type) {
 	case map[string]any:

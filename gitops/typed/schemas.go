@@ -36,10 +36,12 @@ type lazyType struct {
 	t              *Type
 }
 
-// Builtin gives the types of Kubernetes' own kinds. It fails only when the embedded text is broken.
-func Builtin() (*Schemas, error) {
+// Builtin gives the types of Kubernetes' own kinds, compiled once. It fails only when the embedded text is broken.
+func Builtin() (*Schemas, error) { return builtin() }
+
+var builtin = sync.OnceValues(func() (*Schemas, error) {
 	return load([]source{{"rules.txt", rulesText}, {"defaults.txt", defaultsText}})
-}
+})
 
 // BuiltinWithoutDefaults leaves defaults.txt out. internal/learn, which writes that file, asks for it.
 func BuiltinWithoutDefaults() (*Schemas, error) {
