@@ -51,6 +51,9 @@ func (x *session) applications() ([]gitops.Application, error) {
 			return nil, fmt.Errorf("--application: %w", err)
 		}
 		snapshot, err := live.Dump([]string{file})
+		if err == nil {
+			err = snapshot.Whole() // a part of what is wanted is not what is wanted
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--application: %w", err)
 		}

@@ -149,17 +149,41 @@ func TestBadLiveObjectsAreSaidAndTheRestIsJudged(t *testing.T) {
 	}
 }
 
-func TestADumpThatIsNotWholeIsNoDump(t *testing.T) {
+// TestADumpThatIsNotWhole holds that what can be read of it is judged, that each part that cannot be is said, and that
+// nothing is called missing which may stand there.
+func TestADumpThatIsNotWhole(t *testing.T) {
 	t.Chdir(unpackInto(t, t.TempDir(), badLive))
-	for file, want := range map[string]string{
-		"nokind.yaml":     "nokind.yaml:1: no Kubernetes object: apiVersion or kind is missing",
-		"cut-object.yaml": "cut-object.yaml:5: ConfigMap without metadata.name",
-		"cut-list.yaml":   "cut-list.yaml:1: a list without its kind, which kubectl writes last: the file may be cut off",
-		"cut-list.json":   "cut-list.json:1: JSON: unexpected EOF",
+	writeFile(t, "git/apps/other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: shop}\n")
+	for _, c := range []struct {
+		file, want string
+		read       bool // something of it
+	}{
+		{"nokind.yaml", "nokind.yaml:1: no Kubernetes object: apiVersion or kind is missing", false},
+		{"cut-object.yaml", "cut-object.yaml:5: ConfigMap without metadata.name", true},
+		{"cut-list.yaml", "cut-list.yaml:1: a list without its kind, which kubectl writes last: the file may be cut off", true},
+		{"cut-list.json", "cut-list.json:1: JSON: unexpected EOF", true},
 	} {
-		out, errs, code := runAll(t, "scan", "--live", file, "--git", "git", "--path", "apps")
-		if code != 2 || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("exit %d, printed %q, said %q, want %q", code, out, errs, want)
+		args := []string{"scan", "--live", c.file, "--git", "git", "--path", "apps", "-o"}
+		out, _, code := runAll(t, append(args, "json")...)
+		var doc scanJSON
+		if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
+			t.Errorf("%s: exit %d, %v, printed %q", c.file, code, err, out)
+			continue
+		}
+		said, other := "", 0
+		for _, u := range doc.Unknown {
+			said += u.Reason + "\n"
+			if u.Object.Name == "other" {
+				other++
+			}
+		}
+		// That settings is red on both sides can be told only of a dump that was read.
+		if !strings.Contains(said, c.want) || doc.Summary.Drifted != 0 || c.read != (other == 1) || c.read != (doc.Summary.Objects == 2) {
+			t.Errorf("%s: want %q and no drift in %s", c.file, c.want, out)
+		}
+		table, errs, code := runAll(t, append(args, "table")...)
+		if code != 2 || c.read && !strings.Contains(table, c.want) || !c.read && (table != "" || !strings.Contains(errs, c.want)) {
+			t.Errorf("%s: exit %d, said %q in\n%s", c.file, code, errs, table)
 		}
 	}
 }

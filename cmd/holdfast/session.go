@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -202,7 +203,7 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 	only := x.flags.path != "" || len(x.flags.applications) > 0
 	if len(x.flags.live) > 0 {
 		snapshot, err := live.Dump(x.flags.live)
-		if err != nil {
+		if err != nil && !errors.Is(err, live.ErrUnreadable) {
 			return nil, err
 		}
 		name := "dump"
@@ -212,8 +213,10 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 				tier = own
 			}
 		}
-		x.namespaced = snapshot.Namespaced
-		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot}, Applications: given, OnlyGiven: only}}, nil
+		if err == nil {
+			x.namespaced = snapshot.Namespaced
+		}
+		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot, err}, Applications: given, OnlyGiven: only}}, nil
 	}
 	var targets []scan.Target
 	for _, c := range x.clusters() {
@@ -275,11 +278,15 @@ func (x *session) clusters() []config.Cluster {
 	return out
 }
 
-// dump is a cluster that was dumped to files: it gives all it has, whatever is wanted.
-type dump struct{ snapshot *live.Snapshot }
+// dump is a cluster that was dumped to files: it gives all it has, whatever is wanted. With err nothing of it can be
+// read, as of a cluster that does not answer.
+type dump struct {
+	snapshot *live.Snapshot
+	err      error
+}
 
-func (d dump) EngineObjects(context.Context) (*live.Snapshot, error)     { return d.snapshot, nil }
-func (d dump) Read(context.Context, live.Wanted) (*live.Snapshot, error) { return d.snapshot, nil }
+func (d dump) EngineObjects(context.Context) (*live.Snapshot, error)     { return d.snapshot, d.err }
+func (d dump) Read(context.Context, live.Wanted) (*live.Snapshot, error) { return d.snapshot, d.err }
 
 // lazyCluster connects when it is first read, so that bad flags are told before.
 type lazyCluster struct {

@@ -66,8 +66,10 @@ type Log struct {
 	First, Last time.Time
 
 	events map[key][]Event
-	lost   []Window
-	notes  []string // of logs merged into this one
+	// cut says that a list of events breaks off: any number of them may be missing.
+	cut   bool
+	lost  []Window
+	notes []string // of logs merged into this one
 	// resources gives the resource of a kind, as bodies told it.
 	resources map[schema.GroupKind]string
 	// kept and bytes count what is kept now, in writes and in bytes of their bodies; bounds limits them.

@@ -75,6 +75,9 @@ func decode(r io.Reader, b bounds) (*Log, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if log.cut && log.Events > 0 {
+		log.Lose(Window{From: log.First, To: log.Last}) // in which order the events stand is not known
+	}
 	if log.Events > 0 || log.Lines == 0 || log.Broken+log.Skipped == 0 {
 		return log, nil
 	}
@@ -160,6 +163,7 @@ func (l *Log) documents(r io.Reader) error {
 		case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, errTooLong):
 			l.Lines++
 			l.broken(fmt.Sprintf("from byte %d on", in.InputOffset()), plainError(err))
+			l.cut = true
 			return nil
 		default:
 			return err
@@ -266,12 +270,13 @@ func (l *Log) value(place string, data []byte, depth int) {
 	switch {
 	case len(data) > 0 && data[0] == '[':
 		if err := json.Unmarshal(data, &parts); err != nil {
-			l.broken(place, plainError(err))
+			l.salvage(place, data, err)
+			return
 		}
 	case len(data) > 0 && data[0] == '{':
 		var r record
 		if err := json.Unmarshal(data, &r); err != nil {
-			l.broken(place, plainError(err))
+			l.salvage(place, data, err)
 			return
 		}
 		parts = l.record(place, &r)
@@ -281,6 +286,26 @@ func (l *Log) value(place string, data []byte, depth int) {
 	for _, part := range parts {
 		l.value(place, unquoted(part), depth+1)
 	}
+}
+
+// salvage reads the records of a list that breaks off, as an export on a single line does that was cut.
+func (l *Log) salvage(place string, data []byte, why error) {
+	l.broken(place, plainError(why))
+	var syntax *json.SyntaxError
+	if !errors.As(why, &syntax) {
+		return
+	}
+	before := l.Events
+	bounded := &boundedReader{r: bytes.NewReader(data), left: maxRecord}
+	in := json.NewDecoder(bounded)
+	// That it breaks is told already, and where.
+	switch start, _ := in.Token(); start {
+	case json.Delim('['):
+		_ = l.array(in, bounded)
+	case json.Delim('{'):
+		_ = l.document(in, bounded)
+	}
+	l.cut = l.cut || l.Events > before
 }
 
 // record reads a record that is an event itself, and gives what else it holds.

@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/detect"
 	"holdfast/gitops"
@@ -38,6 +40,47 @@ func TestBrokenRecordsAreToldWithoutTheirContent(t *testing.T) {
 			}
 			if log.Skipped != c.skipped || log.Writes != c.written {
 				t.Errorf("%d skipped and %d writes, want %d and %d", log.Skipped, log.Writes, c.skipped, c.written)
+			}
+		})
+	}
+}
+
+// TestAnExportThatWasCutIsReadUpToTheCut holds that events in front of it name who wrote, where managedFields confirm
+// it, and nobody where later events may be missing.
+func TestAnExportThatWasCutIsReadUpToTheCut(t *testing.T) {
+	good := line(t, nil)
+	text, err := json.Marshal(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse(time.RFC3339, "2026-11-02T09:00:01Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, log string }{
+		{"EKS on one line", `{"events": [{"timestamp": 1, "message": ` + string(text) + `}, {"timestamp": 2, "message": "{\"kind\": \"Ev`},
+		{"a list on one line", `[` + good + `, {"kind": "Event", "user": {"username": "hunter2`},
+		{"a list on many lines", "[\n" + good + ",\n{\"kind\": "},
+		{"garbage in the middle", `{"records": [` + good + `, {"kind": %%%}, ` + good + `]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log, err := Decode(strings.NewReader(c.log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if log.Writes != 1 || log.Broken != 1 || !strings.Contains(strings.Join(log.Notes(), "\n"), "invalid JSON") {
+				t.Errorf("%d writes, %d broken, notes %q", log.Writes, log.Broken, log.Notes())
+			}
+			live := gitops.Object{ID: web(), Content: map[string]any{"spec": map[string]any{"replicas": int64(6)}}}
+			confirmed := replicas("kubectl-set", "")
+			confirmed.Writer.Time = at
+			if log.Of(web(), application(), &live).Field(confirmed); confirmed.Writer.User != "alice@example.test" {
+				t.Errorf("writer %+v", confirmed.Writer)
+			}
+			later := replicas("kubectl-set", "")
+			later.Writer.Time = at.Add(time.Hour)
+			if log.Of(web(), application(), &live).Field(later); later.Writer.User != "" {
+				t.Errorf("%s is named for what events that are missing may tell", later.Writer.User)
 			}
 		})
 	}

@@ -20,8 +20,9 @@ import (
 
 // Dump reads objects from files instead of a cluster: what `kubectl get … -o yaml --show-managed-fields`
 // prints, as YAML or JSON, lists or many documents. A folder stands for its .yaml, .yml and .json files,
-// sub-folders included. What does not parse, or is no object, is an error with its file and line: a dump is
-// taken whole or not at all, since an object that it lacks counts as missing.
+// sub-folders included. What does not parse, or is no object, is in Snapshot.Unread with its file and line, and
+// what stands beside it is read: of a list that breaks off, the items before the end. An error means a path that
+// is not there, or ErrUnreadable.
 //
 // An object that appears more than once with different content is taken in its newest resourceVersion, else
 // as the last file has it, and a note says so.
@@ -36,16 +37,36 @@ func Dump(paths []string) (*Snapshot, error) {
 		for _, file := range files {
 			data, err := readDump(file)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("dump: %w", err))
+				d.broken(Unread{Place: file, Reason: gitops.WithoutValues(err.Error())})
 				continue
 			}
-			errs = append(errs, d.addFile(file, data))
+			d.addFile(file, data)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return d.snapshot(), nil
+	s := d.snapshot()
+	if s.Objects.Len() == 0 {
+		if err := s.Whole(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+	}
+	return s, nil
+}
+
+// ErrUnreadable is told of a dump in which there is something, and nothing that can be read.
+var ErrUnreadable = errors.New("dump: nothing of it can be read")
+
+// Whole gives an error that names every part of a dump that could not be read; nil for one that was read whole.
+func (s *Snapshot) Whole() error {
+	var errs []error
+	for _, u := range s.Unread {
+		if u.Place != "" {
+			errs = append(errs, fmt.Errorf("%s: %s", u.Place, u.Reason))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // maxDump bounds one file: some 400,000 objects with their managedFields.
@@ -107,6 +128,20 @@ type dump struct {
 	places  map[gitops.ObjectID]place
 	notes   []string
 	owned   bool // some object has managedFields
+	unread  []Unread
+	more    int // parts that are not in unread any more, for there are too many
+}
+
+// maxBroken is how many parts of a dump that cannot be read are told one by one.
+const maxBroken = 50
+
+// broken notes a part that cannot be read. What is empty in its identity is not known: any object may stand there.
+func (d *dump) broken(u Unread) {
+	if len(d.unread) >= maxBroken {
+		d.more++
+		return
+	}
+	d.unread = append(d.unread, u)
 }
 
 // place is where an object stands.
@@ -115,49 +150,83 @@ type place struct {
 	line int
 }
 
-func (d *dump) addFile(file string, data []byte) error {
-	var errs []error
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
+
+func (d *dump) addFile(file string, data []byte) {
 	decoder := jsonvalue.NewDecoder()
-	for _, doc := range documents(data) {
+	docs := documents(data)
+	for i, doc := range docs {
+		at := part{place: place{file, doc.line}, last: i == len(docs)-1 && !doc.json}
 		content, err := doc.decode(decoder)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%w", file, err))
-			continue
-		}
-		if content == nil {
-			continue
-		}
-		if err := d.addContent(content, file, doc.line); err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", file, doc.line, err))
+		var bad fault
+		switch {
+		case errors.As(err, &bad):
+			if !d.addItems(doc, decoder, file) {
+				d.broken(Unread{Place: place{file, bad.line}.String(), Reason: bad.reason})
+			}
+		case content != nil:
+			d.addContent(content, at)
 		}
 	}
-	return errors.Join(errs...)
 }
 
-// addContent takes an object, or the items of a list.
-func (d *dump) addContent(content map[string]any, file string, line int) error {
+// addItems takes what can be read of a list that does not parse as a whole, and says whether it told of an item why.
+func (d *dump) addItems(doc document, decoder *jsonvalue.Decoder, file string) (told bool) {
+	list, items := doc.items()
+	for i, item := range items {
+		content, err := item.decode(decoder)
+		var bad fault
+		switch {
+		case errors.As(err, &bad):
+			d.broken(Unread{Place: place{file, bad.line}.String(), Reason: fmt.Sprintf("items[%d]: %s", i, bad.reason)})
+			told = true
+		case content != nil:
+			d.addItem(list, content, part{place: place{file, item.line}, where: fmt.Sprintf("items[%d]: ", i)})
+		}
+	}
+	return told
+}
+
+// part is a part of a file: an object, or an item of a list, which where names.
+type part struct {
+	place
+	where string
+	// last says that the file may have been cut off in it.
+	last bool
+}
+
+// addContent takes an object, or the items of a list. What is neither is noted.
+func (d *dump) addContent(content map[string]any, at part) {
 	kind, _ := content["kind"].(string)
 	items, isList := content["items"].([]any)
+	object := gitops.NewObject(content)
+	// What follows is not told apart from what stands here where a file may be cut off.
+	broken := func(id gitops.ObjectID, format string, args ...any) {
+		if at.last && id.Name == "" {
+			id = gitops.ObjectID{}
+		}
+		d.broken(Unread{Place: at.String(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name, Reason: at.where + fmt.Sprintf(format, args...)})
+	}
 	switch {
 	case strings.HasSuffix(kind, "List") && (isList || content["items"] == nil && listMetadata(content)):
-		return d.addList(content, items, file, line)
+		d.addList(content, items, at)
 	case kind == "Status":
-		return fmt.Errorf("this is the server's refusal (kind Status), not a dump: %v", content["message"])
+		broken(gitops.ObjectID{}, "this is the server's refusal (kind Status), not a dump: %v", content["message"])
 	case kind == "Table":
-		return errors.New("this is a table: dump with -o yaml --show-managed-fields")
+		broken(gitops.ObjectID{}, "this is a table: dump with -o yaml --show-managed-fields")
+	case isList && kind == "":
+		broken(gitops.ObjectID{}, "a list without its kind, which kubectl writes last: the file may be cut off, in the last item or behind it")
+		if len(items) > 0 { // half of the last one would look like drift
+			content["kind"] = "List"
+			d.addList(content, items[:len(items)-1], at)
+		}
+	case object.ID.Kind == "" || object.APIVersion == "":
+		broken(object.ID, "no Kubernetes object: apiVersion or kind is missing")
+	case object.ID.Name == "":
+		broken(object.ID, "%s without metadata.name: no object that a server has", object.ID.Kind)
+	default:
+		d.add(object, at.place)
 	}
-	object := gitops.NewObject(content)
-	if isList && kind == "" {
-		return errors.New("a list without its kind, which kubectl writes last: the file may be cut off")
-	}
-	if object.ID.Kind == "" || object.APIVersion == "" {
-		return errors.New("no Kubernetes object: apiVersion or kind is missing")
-	}
-	if object.ID.Name == "" {
-		return fmt.Errorf("%s without metadata.name: no object that a server has", object.ID.Kind)
-	}
-	d.add(object, place{file, line})
-	return nil
 }
 
 // listMetadata tells an empty list from an object whose kind ends in List.
@@ -166,23 +235,25 @@ func listMetadata(content map[string]any) bool {
 	return metadata["name"] == nil
 }
 
-func (d *dump) addList(list map[string]any, items []any, file string, line int) error {
+func (d *dump) addList(list map[string]any, items []any, at part) {
 	kind, _ := list["kind"].(string)
-	var errs []error
 	for i, item := range items {
+		at := part{place: at.place, where: fmt.Sprintf("%sitems[%d] of the %s: ", at.where, i, kind)}
 		content, ok := item.(map[string]any)
 		if !ok {
-			errs = append(errs, fmt.Errorf("items[%d] of the %s is no object", i, kind))
+			d.broken(Unread{Place: at.String(), Reason: at.where + "is no object"})
 			continue
 		}
-		if content["kind"] == nil && kind != "List" {
-			content["kind"], content["apiVersion"] = strings.TrimSuffix(kind, "List"), list["apiVersion"]
-		}
-		if err := d.addContent(content, file, line); err != nil {
-			errs = append(errs, fmt.Errorf("items[%d] of the %s: %w", i, kind, err))
-		}
+		d.addItem(list, content, at)
 	}
-	return errors.Join(errs...)
+}
+
+// addItem takes an item, which need not say its kind where its list does.
+func (d *dump) addItem(list, content map[string]any, at part) {
+	if kind, _ := list["kind"].(string); content["kind"] == nil && kind != "List" {
+		content["kind"], content["apiVersion"] = strings.TrimSuffix(kind, "List"), list["apiVersion"]
+	}
+	d.addContent(content, at)
 }
 
 func (d *dump) add(next gitops.Object, at place) {
@@ -195,8 +266,7 @@ func (d *dump) add(next gitops.Object, at place) {
 		if resourceVersion(first) > resourceVersion(next) {
 			next, kept = first, before
 		}
-		d.notes = append(d.notes, fmt.Sprintf("%s stands in the dump twice with different content (%s:%d and %s:%d): %s:%d is taken",
-			next.ID, before.file, before.line, at.file, at.line, kept.file, kept.line))
+		d.notes = append(d.notes, fmt.Sprintf("%s stands in the dump twice with different content (%s and %s): %s is taken", next.ID, before, at, kept))
 		at = kept
 	}
 	d.objects.Add(d.objects.Pack(next))
@@ -215,7 +285,10 @@ func resourceVersion(o gitops.Object) uint64 {
 }
 
 func (d *dump) snapshot() *Snapshot {
-	s := &Snapshot{Secrets: SecretsValues, Notes: d.notes, Objects: d.objects}
+	s := &Snapshot{Secrets: SecretsValues, Notes: d.notes, Objects: d.objects, Unread: d.unread}
+	if d.more > 0 {
+		s.Unread = append(s.Unread, Unread{Place: d.unread[0].Place, Reason: fmt.Sprintf("and %d other parts of the dump cannot be read", d.more)})
+	}
 	if s.Objects.Len() > 0 && !d.owned {
 		s.Notes = append(s.Notes, "no object of the dump has managedFields, so that writers cannot be told: dump with --show-managed-fields")
 	}
@@ -257,7 +330,9 @@ type document struct {
 	data []byte
 	line int
 	json bool
-	err  error
+	// err is why the document cannot be read; first is then the line on which it starts.
+	err   error
+	first int
 }
 
 // documents splits a file: JSON values that follow each other, or YAML documents between lines of ---.

@@ -12,17 +12,25 @@ import (
 	"holdfast/gitops"
 )
 
-// decode gives the document as plain JSON values; nil for an empty one. The error starts with the line in
-// the file. Parsers' messages name keys and places, never values.
+// fault is why a document cannot be read, and the line of the file at which.
+type fault struct {
+	line   int
+	reason string
+}
+
+func (f fault) Error() string { return fmt.Sprintf("%d: %s", f.line, f.reason) }
+
+// decode gives the document as plain JSON values; nil for an empty one. The error is a fault. Parsers' messages name
+// keys and places, never values.
 func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 	if d.err != nil {
-		return nil, fmt.Errorf("%d: %w", d.line, d.err)
+		return nil, fault{d.line, d.err.Error()}
 	}
 	var value any
 	var err error
 	if d.json {
 		if value, err = decoder.Decode(d.data); err != nil {
-			return nil, fmt.Errorf("%d: %w", d.line, err)
+			return nil, fault{d.line, err.Error()}
 		}
 	} else if value, err = yamlValue(d.data); err != nil {
 		return nil, d.yamlError(err)
@@ -33,7 +41,7 @@ func (d document) decode(decoder *jsonvalue.Decoder) (map[string]any, error) {
 		if _, isList := value.([]any); isList {
 			what = "a list"
 		}
-		return nil, fmt.Errorf("%d: no Kubernetes object: %s stands where a mapping is wanted", d.line, what)
+		return nil, fault{d.line, "no Kubernetes object: " + what + " stands where a mapping is wanted"}
 	}
 	return content, nil
 }
@@ -47,7 +55,7 @@ func (d document) yamlError(err error) error {
 		line = d.line + n - 1
 		message = message[:m[0]] + message[m[1]:]
 	}
-	return fmt.Errorf("%d: YAML: %s", line, message)
+	return fault{line, "YAML: " + message}
 }
 
 // jsonDocuments splits JSON values that follow each other, as several kubectl calls into one file give.
@@ -70,6 +78,7 @@ func jsonDocuments(data []byte) []document {
 				doc.line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 			}
 			doc.err = fmt.Errorf("JSON: %w", err)
+			doc.data, doc.first = data[start:], 1+bytes.Count(data[:start], []byte("\n"))
 			return append(out, doc)
 		}
 		doc.data = raw

@@ -145,13 +145,22 @@ func TestDumpErrorsNameFileAndLine(t *testing.T) {
 		{"text", "-- a.yaml --\n" + good + "hello\n", []string{"a.yaml:4: no Kubernetes object: a string"}},
 		{"no kind", "-- a.yaml --\n" + good + "a: b\n", []string{"a.yaml:4: no Kubernetes object: apiVersion or kind"}},
 		{"no name", "-- a.yaml --\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {generateName: a-}}]\n", []string{"a.yaml:1: items[0] of the List: Pod without metadata.name"}},
+		{"a folder with a broken file", "-- a.yaml --\n" + good + "-- b.json --\n{\n\"kind\": %\n", []string{"b.json:2: JSON: "}},
 		{"a refusal", "-- a.json --\n{\"kind\": \"Status\", \"apiVersion\": \"v1\", \"message\": \"pods is forbidden\"}\n", []string{"a.json:1: ", "refusal", "pods is forbidden"}},
 		{"a folder without files", "-- a.txt --\n", []string{"holds no .yaml"}},
 		{"two broken files are both named", "-- a.yaml --\na: [\n-- b.yaml --\nb: [\n", []string{"a.yaml:", "b.yaml:"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Dump([]string{unpack(t, c.files)})
+			snapshot, err := Dump([]string{unpack(t, c.files)})
+			if good := strings.Contains(c.files, good); good != (err == nil) {
+				t.Fatalf("a readable object: %v, error %v", good, err)
+			} else if good {
+				if diff := cmp.Diff([]string{"ConfigMap/a"}, names(snapshot)); diff != "" {
+					t.Errorf("objects (-want +got):\n%s", diff)
+				}
+				err = snapshot.Whole()
+			}
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -167,13 +176,55 @@ func TestDumpErrorsNameFileAndLine(t *testing.T) {
 	}
 }
 
+// TestWhatADumpMayHide holds what is read of a dump that is not whole, and which objects it may hold all the same.
+func TestWhatADumpMayHide(t *testing.T) {
+	const item = "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: %, namespace: n}\n  data:\n    text: |\n      a\n      - b\n"
+	at := func(name string) string { return strings.ReplaceAll(item, "%", name) }
+	const list = "apiVersion: v1\nitems:\n"
+	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"}}`
+	cases := []struct {
+		name, files string
+		read        []string
+		place       string
+		hidden      bool // Service n/web, which is nowhere
+		other       bool // ConfigMap n/x, which stands where it cannot be read, if anywhere
+	}{
+		{"a list with one broken item", "-- a.yaml --\n" + list + at("a") + "- kind: X\n  bad: [\n" + at("b") + "kind: List\n", []string{"ConfigMap/n/a", "ConfigMap/n/b"}, "a.yaml:11: items[1]: YAML: ", true, true},
+		{"a list cut in an item that parses", "-- a.yaml --\n" + list + at("a") + at("b"), []string{"ConfigMap/n/a"}, "a.yaml:1: a list without its kind", true, true},
+		{"a list cut in an item that does not", "-- a.yaml --\n" + list + at("a") + "- apiVersion: v1\n  kind: X\n  met\n", []string{"ConfigMap/n/a"}, "items[1]: ", true, true},
+		{"JSON cut in an item", "-- a.json --\n{\"items\":[\n" + object + ",\n{\"kind\":\n", []string{"ConfigMap/n/a"}, "a.json:1: JSON: unexpected EOF", true, true},
+		{"an item without kind", "-- a.json --\n{\"kind\":\"List\",\"items\":[{\"metadata\":{\"name\":\"x\",\"namespace\":\"n\"}}," + object + "]}\n", []string{"ConfigMap/n/a"}, "a.json:1: items[0] of the List: no Kubernetes object", false, true},
+		{"a document without a name before another", "-- a.yaml --\nkind: ConfigMap\napiVersion: v1\n---\n" + object + "\n", []string{"ConfigMap/n/a"}, "a.yaml:1: ConfigMap without metadata.name", false, true},
+		{"a last document without a name", "-- a.yaml --\n---\n" + object + "\n---\nkind: ConfigMap\napiVersion: v1\n", []string{"ConfigMap/n/a"}, "a.yaml:3: ConfigMap without metadata.name", true, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Dump([]string{unpack(t, c.files)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.read, names(got)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if whole := got.Whole(); whole == nil || !strings.Contains(whole.Error(), c.place) {
+				t.Errorf("said %v, want %q", whole, c.place)
+			}
+			_, hidden := got.Why(gitops.ObjectID{Kind: "Service", Namespace: "n", Name: "web"})
+			_, other := got.Why(gitops.ObjectID{Kind: "ConfigMap", Namespace: "n", Name: "x"})
+			if hidden != c.hidden || other != c.other {
+				t.Errorf("may hide the Service: %v, the ConfigMap: %v; want %v, %v", hidden, other, c.hidden, c.other)
+			}
+		})
+	}
+}
+
 func FuzzDocuments(f *testing.F) {
 	f.Add([]byte("a: b\n---\nc: d\n"))
 	f.Add([]byte("{\"a\": 1} {\"b\": 2}"))
 	f.Add([]byte("\ufeff--- # x\r\nkind: List\r\nitems: [null]\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := dump{objects: packed.New(), places: map[gitops.ObjectID]place{}}
-		_ = d.addFile("f", data)
+		d.addFile("f", data)
 		d.snapshot()
 	})
 }

@@ -71,12 +71,18 @@ type Unread struct {
 	// Optional says that every wanted object is known all the same: only context, or objects that no Git
 	// declares, may be missing from the snapshot.
 	Optional bool
+	// Place is the file and line of a part of a dump that cannot be read. Kind, Namespace and Name are then what it
+	// says of its object: any object may stand where they are empty.
+	Place string
 }
 
 // Covers says whether the state of an object is unknown because of u. The caller asks about objects that
 // are not in the snapshot.
 func (u Unread) Covers(id gitops.ObjectID) bool {
-	return !u.Optional && u.Group == id.Group && u.Kind == id.Kind &&
+	if u.Place != "" && u.Kind != "" && u.Kind != id.Kind {
+		return false
+	}
+	return !u.Optional && (u.Place != "" || u.Group == id.Group && u.Kind == id.Kind) &&
 		(u.Namespace == "" || u.Namespace == id.Namespace) && (u.Name == "" || u.Name == id.Name)
 }
 

@@ -371,6 +371,9 @@ func (j *judge) unread(m *member, object detect.ObjectRef, u live.Unread) detect
 
 // unreadText says what may not be read, as a person would ask for the right.
 func unreadText(u live.Unread) string {
+	if u.Place != "" {
+		return "the dump is not whole, so it cannot tell whether this one exists: " + u.Place + ": " + u.Reason
+	}
 	resource := u.Resource
 	if resource == "" {
 		resource = u.Kind

@@ -69,6 +69,14 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		in.Audit = target.Audit
 	}
 	apps, problems := applications(target, own)
+	for _, u := range own.Unread {
+		if u.Place != "" {
+			out.Unknown = append(out.Unknown, detect.UnknownObject{
+				Cluster: target.Name, Object: detect.ObjectRef{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
+				Reason: u.Place + ": " + u.Reason,
+			})
+		}
+	}
 	if !target.OnlyGiven {
 		out.Unknown = append(out.Unknown, unreadEngines(target, own)...)
 	}
@@ -155,7 +163,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 func unreadEngines(target Target, own *live.Snapshot) []detect.UnknownObject {
 	var out []detect.UnknownObject
 	for _, u := range own.Unread {
-		if !u.NotServed && !u.Optional {
+		if !u.NotServed && !u.Optional && u.Place == "" {
 			out = append(out, detect.UnknownObject{
 				Cluster: target.Name, Object: detect.ObjectRef{APIVersion: u.Group, Kind: u.Kind, Namespace: u.Namespace, Name: u.Name},
 				Reason: unreadText(u) + "; Applications may be hidden (deploy/rbac has the role that is needed)", ByChoice: u.ByChoice,

@@ -26,7 +26,7 @@ func untyped(schemas *typed.Schemas, members []*member, snapshot *live.Snapshot)
 	}
 	note := fmt.Sprintf("no schema of %s was read from a CustomResourceDefinition: defaults there may pass for additions", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	for _, u := range snapshot.Unread {
-		if u.Kind == "CustomResourceDefinition" && !u.NotServed {
+		if u.Kind == "CustomResourceDefinition" && !u.NotServed && u.Place == "" {
 			return []string{note + " (" + unreadText(u) + ")"}
 		}
 	}
