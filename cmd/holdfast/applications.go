@@ -23,8 +23,9 @@ func engineManagers() []gitops.Manager {
 	}
 }
 
-// applications gives what --application and --path describe.
-func (x *session) applications() ([]gitops.Application, error) {
+// applications gives what --application and --path describe, and the engine objects, with what they refer to, that
+// the files hold. Those Applications are preliminary: what else belongs to them, the cluster or dump may have.
+func (x *session) applications() ([]gitops.Application, []gitops.Object, error) {
 	if x.flags.path != "" {
 		clean := path.Clean(filepath.ToSlash(x.flags.path))
 		app := gitops.Application{
@@ -41,31 +42,31 @@ func (x *session) applications() ([]gitops.Application, error) {
 				app.Managers = append(app.Managers, gitops.Manager{Name: name})
 			}
 		}
-		return []gitops.Application{app}, nil
+		return []gitops.Application{app}, nil, nil
 	}
 	var out []gitops.Application
 	var objects []gitops.Object
 	for _, file := range x.flags.applications {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("--application: %w", err)
+			return nil, nil, fmt.Errorf("--application: %w", err)
 		}
 		snapshot, err := live.Dump([]string{file})
 		if err == nil {
 			err = snapshot.Whole() // a part of what is wanted is not what is wanted
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--application: %w", err)
+			return nil, nil, fmt.Errorf("--application: %w", err)
 		}
 		known := false
 		for o := range snapshot.Objects.All() {
 			if folder.Is(o) {
 				if snapshot.Objects.Len() > 1 {
-					return nil, fmt.Errorf("--application %s: a holdfast/v1 Application stands in a file of its own", file)
+					return nil, nil, fmt.Errorf("--application %s: a holdfast/v1 Application stands in a file of its own", file)
 				}
 				app, err := folder.Decode(file, data)
 				if err != nil {
-					return nil, fmt.Errorf("--application: %w", err)
+					return nil, nil, fmt.Errorf("--application: %w", err)
 				}
 				out, known = append(out, app), true
 			}
@@ -74,17 +75,17 @@ func (x *session) applications() ([]gitops.Application, error) {
 			}
 		}
 		if !known {
-			return nil, fmt.Errorf("--application %s: holds no %s, and no holdfast/v1 Application", file, engines.Names)
+			return nil, nil, fmt.Errorf("--application %s: holds no %s, and no holdfast/v1 Application", file, engines.Names)
 		}
-		objects = slices.AppendSeq(objects, snapshot.Objects.All())
+		objects = slices.AppendSeq(objects, snapshot.Objects.Where(engines.Reads))
 	}
 	apps, problems := engines.Decode("", objects)
 	for _, p := range problems {
-		// A source that the file does not hold is what --git stands for; whoever gives a Kustomization for another
-		// cluster gives that cluster too.
-		if (p.Kind == gitops.Undecodable || p.Kind == gitops.Unsupported) && p.Blocks || p.Kind == gitops.OutsideRepository && p.Blocks || p.Kind == gitops.NoSource && len(x.flags.git) == 0 {
-			return nil, fmt.Errorf("--application: %s", p)
+		// What the file lacks, the cluster may have. Whoever gives a Kustomization for another cluster gives that
+		// cluster too.
+		if p.Blocks && (p.Kind == gitops.Undecodable || p.Kind == gitops.Unsupported || p.Kind == gitops.OutsideRepository) {
+			return nil, nil, fmt.Errorf("--application: %s", p)
 		}
 	}
-	return append(out, apps...), nil
+	return append(out, apps...), objects, nil
 }

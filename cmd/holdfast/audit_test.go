@@ -114,9 +114,11 @@ func TestWhatAnAuditLogCannotTellIsSaid(t *testing.T) {
 	t.Chdir(unpackInto(t, t.TempDir(), auditInput))
 	later := strings.NewReplacer("2026-11-02T09:00:00.5Z", "2026-11-02T12:00:00Z", `"replicas":6`, `"paused":true`).Replace(patchEvent)
 	writeFile(t, "late.log", later)
+	writeFile(t, "empty.log", "")
 	writeFile(t, "broken.log", patchEvent+"\n"+`{"kind":"Event","requestObject":{"password":"hunter2"`)
 	for _, c := range []struct{ name, file, note string }{
 		{"a log that begins after the change", "late.log", "the audit log begins at 2026-11-02T12:00:00Z and ends at 2026-11-02T12:00:00Z: 1 drifting fields changed, or may have, outside of it"},
+		{"an empty log", "empty.log", "the audit log holds no event: whoever changed the 1 drifting fields is not in it"},
 		{"a log with a broken line", "broken.log", "broken.log: line 2: no audit event: invalid JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

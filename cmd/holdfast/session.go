@@ -93,14 +93,14 @@ func (x *session) begin() (*session, error) {
 		}
 		return opened, nil
 	}
-	given, err := run.applications()
+	given, objects, err := run.applications()
 	if err != nil {
 		return nil, err
 	}
 	for _, app := range given {
-		run.sources.given = append(run.sources.given, app.Source.Repo)
+		run.sources.given = append(run.sources.given, repositories(app)...)
 	}
-	if run.targets, err = run.newTargets(given); err != nil {
+	if run.targets, err = run.newTargets(given, objects); err != nil {
 		return nil, err
 	}
 	if err := readAudits(run.flags.audit, run.targets); err != nil {
@@ -194,8 +194,8 @@ func (x *session) bound(app gitops.Application) (ok bool, reason string) {
 }
 
 // newTargets gives the clusters to read: the dump, else those of the flags, else those of the
-// configuration, else the current context.
-func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) {
+// configuration, else the current context. Objects are what the given Applications were decoded from.
+func (x *session) newTargets(given []gitops.Application, objects []gitops.Object) ([]scan.Target, error) {
 	tier, err := detect.ParseTier(orDefault(x.flags.tier, string(x.config.Tier)))
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 		if err == nil {
 			x.namespaced = snapshot.Namespaced
 		}
-		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot, err}, Applications: given, OnlyGiven: only}}, nil
+		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot, err}, Applications: given, Objects: objects, OnlyGiven: only}}, nil
 	}
 	var targets []scan.Target
 	for _, c := range x.clusters() {
@@ -225,9 +225,9 @@ func (x *session) newTargets(given []gitops.Application) ([]scan.Target, error) 
 				return nil, err
 			}
 		}
-		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, OnlyGiven: only, Cluster: &lazyCluster{learn: x.learn, options: live.Options{
+		target := scan.Target{Name: c.Name, Tier: tier, Applications: given, Objects: objects, OnlyGiven: only, Cluster: &lazyCluster{learn: x.learn, options: live.Options{
 			Kubeconfig: c.Kubeconfig, Context: c.Context, Name: c.Name, Secrets: live.Secrets(orDefault(x.flags.secrets, c.Secrets)),
-			UserAgent: "holdfast/" + version,
+			UserAgent: "holdfast/" + version, Given: objects,
 		}}}
 		if x.flags.tier == "" && c.Tier != "" {
 			target.Tier = c.Tier

@@ -71,11 +71,22 @@ func (s *sources) sole() string {
 	return ""
 }
 
+// repositories gives the URLs that an Application has files of: its own source's, and those of its other sources.
+func repositories(app gitops.Application) []string {
+	out := []string{app.Source.Repo}
+	for _, m := range app.Mounts {
+		if m.Source.Repo != "" {
+			out = append(out, m.Source.Repo)
+		}
+	}
+	return out
+}
+
 // unused notes the mappings whose URL no Application has: most likely it is misspelt.
 func (s *sources) unused(apps []detect.AssessedApplication) []string {
 	var notes []string
 	for _, url := range slices.Sorted(maps.Keys(s.byURL)) {
-		if !slices.ContainsFunc(apps, func(a detect.AssessedApplication) bool { return a.Application.Source.Repo == url }) {
+		if !slices.ContainsFunc(apps, func(a detect.AssessedApplication) bool { return slices.Contains(repositories(a.Application), url) }) {
 			notes = append(notes, fmt.Sprintf("--git %s=%s: no Application has this source", url, gitops.WithoutCredentials(s.byURL[url])))
 		}
 	}

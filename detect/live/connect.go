@@ -37,6 +37,8 @@ type Options struct {
 	Namespaces []string
 	// Secrets says how far Secrets are read; empty is SecretsNone.
 	Secrets Secrets
+	// Given are engine objects that may not be in the cluster, or not so: what they refer to is read too.
+	Given []gitops.Object
 	// UserAgent names the client in the server's audit log, such as holdfast/1.2.0.
 	UserAgent string
 	// QPS and Burst limit requests a second; 0 takes 100 and 200.
@@ -59,6 +61,7 @@ type Cluster struct {
 	secrets    Secrets
 	namespaces []string
 	scoped     bool // the operator named the namespaces
+	given      []gitops.Object
 	requester  requester
 	discovery  *discovery.DiscoveryClient
 
@@ -102,6 +105,7 @@ func Connect(ctx context.Context, o Options) (*Cluster, error) {
 		secrets:    cmp.Or(o.Secrets, SecretsNone),
 		namespaces: slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(o.Namespaces), target.namespace...)))),
 		scoped:     len(o.Namespaces) > 0,
+		given:      o.Given,
 		discovery:  disco,
 		requester: requester{
 			client:  client,

@@ -2,16 +2,17 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	"holdfast/gitops"
 	"holdfast/gitops/argocd"
 )
 
-// wantSettings adds what the listed engine objects refer to: Argo CD's settings, and the ConfigMaps and Secrets
+// wantSettings adds what the listed engine objects, and the given ones, refer to: Argo CD's settings, and the ConfigMaps and Secrets
 // that variables and values come from. Nothing fails without them: what depends on them is then unknown.
 func (r *reader) wantSettings() {
 	var all []gitops.ObjectID
-	for o := range r.objects.All() {
+	for _, o := range slices.AppendSeq(slices.Clone(r.cluster.given), r.objects.All()) {
 		spec, _ := o.Content["spec"].(map[string]any)
 		switch o.ID.GroupKind() {
 		case gitops.GroupKind{Group: "argoproj.io", Kind: "Application"}:

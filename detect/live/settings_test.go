@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"holdfast/gitops"
 )
 
 func TestWhatEngineObjectsReferToIsRead(t *testing.T) {
@@ -55,6 +57,22 @@ func TestWhatEngineObjectsReferToIsRead(t *testing.T) {
 	}
 	if len(got.Objects.IDs()) != len(names)+1 {
 		t.Errorf("with leave the Secret is read: %v", got.Objects.IDs())
+	}
+}
+
+func TestWhatGivenEngineObjectsReferToIsRead(t *testing.T) {
+	s := newAPIServer(t)
+	s.put("configmaps", "flux-system", "vars", map[string]any{"data": map[string]any{"a": "b"}})
+	given := gitops.NewObject(map[string]any{
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "flux-system", "name": "shop"},
+		"spec": map[string]any{"postBuild": map[string]any{"substituteFrom": []any{map[string]any{"kind": "ConfigMap", "name": "vars"}}}},
+	})
+	got, err := s.connect(Options{Given: []gitops.Object{given}}).EngineObjects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (gitops.ObjectID{Kind: "ConfigMap", Namespace: "flux-system", Name: "vars"}); !got.Objects.Has(want) {
+		t.Errorf("read %v, want %s", got.Objects.IDs(), want)
 	}
 }
 

@@ -47,6 +47,9 @@ type Target struct {
 	// Applications are scanned besides those that the engine's objects name: plain folders, and engine
 	// objects given in a file.
 	Applications []gitops.Application
+	// Objects are the engine objects that some of Applications were decoded from, and what else stands in their
+	// files. Such Applications are decoded again with the cluster's objects around them, where the file has none.
+	Objects []gitops.Object
 	// OnlyGiven leaves out the Applications of the engine's own objects.
 	OnlyGiven bool
 	// Audit, when set, is this cluster's audit log.

@@ -203,19 +203,51 @@ func isMark(f detect.Field) bool {
 			f.Path[2].Field == "argocd.argoproj.io/tracking-id" || f.Path[2].Field == "kubectl.kubernetes.io/last-applied-configuration")
 }
 
-// unsure takes out the fields that a secret input may have moved, and says so once for the object.
+// unsure takes out the fields that an input which is not known may have moved, and says so once for the object.
+// Secrets are left unread by choice. A ConfigMap that has to be there is not.
 func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out *detect.Scan, object gitops.Object) []detect.Field {
 	unsure := m.result.Unsure[id]
 	if len(unsure) == 0 {
 		return fields
 	}
-	u := j.unknown(m, object, fmt.Sprintf("secret input: %d fields depend on variables that are not read, from %s on", len(unsure), unsure[0]))
-	u.ByChoice = true
+	reason, byChoice := fmt.Sprintf("secret input: %d fields depend on variables that are not read, from %s on", len(unsure), unsure[0]), true
+	if names, required := unreadConfigMaps(m.app); len(names) > 0 {
+		reason = fmt.Sprintf("unread input: %d fields may depend on ConfigMap %s, which is not among the objects read, from %s on", len(unsure), strings.Join(names, ", "), unsure[0])
+		byChoice = !required
+	}
+	u := j.unknown(m, object, reason)
+	u.ByChoice = byChoice
 	out.Unknown = append(out.Unknown, u)
 	return slices.DeleteFunc(fields, func(f detect.Field) bool { return m.isUnsure(object, f.Path) })
 }
 
-// isUnsure says whether a secret input may have moved a field.
+// unreadConfigMaps names the ConfigMaps that an Application takes variables or values from and that are not known, and
+// says whether it needs one of them.
+func unreadConfigMaps(app gitops.Application) (names []string, required bool) {
+	add := func(kind, name string, optional bool) {
+		if name = app.Namespace + "/" + name; kind == "ConfigMap" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		required = required || kind == "ConfigMap" && !optional
+	}
+	if k := app.Render.Kustomize; k != nil && k.PostBuild != nil {
+		for _, from := range k.PostBuild.SubstituteFrom {
+			if !from.Known {
+				add(from.Kind, from.Name, from.Optional)
+			}
+		}
+	}
+	if h := app.Render.Helm; h != nil {
+		for _, v := range h.Values {
+			if v.From != nil && !v.From.Known {
+				add(v.From.Kind, v.From.Name, v.Optional)
+			}
+		}
+	}
+	return names, required
+}
+
+// isUnsure says whether an unknown input may have moved a field.
 func (m *member) isUnsure(object gitops.Object, path gitops.Path) bool {
 	return slices.ContainsFunc(m.result.Unsure[object.ID], func(p gitops.Path) bool {
 		return slices.ContainsFunc(asStored(object, p), func(p gitops.Path) bool { return gitops.Overlap(object.Content, p, path) })

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -176,28 +177,70 @@ func unreadEngines(target Target, own *live.Snapshot) []detect.UnknownObject {
 // applications gives the target's Applications: those of the engine's objects, then the given ones, which
 // win where both have the same name.
 func applications(target Target, read *live.Snapshot) ([]gitops.Application, []gitops.EngineProblem) {
-	var apps []gitops.Application
-	var problems []gitops.EngineProblem
-	apps, problems = engines.Decode(target.Name, slices.Collect(read.Objects.Where(engines.Reads)))
+	objects := slices.Collect(read.Objects.Where(engines.Reads))
+	own, problems := engines.Decode(target.Name, objects)
+	apps := own
 	if target.OnlyGiven {
-		problems = nil
-		apps = slices.DeleteFunc(apps, func(a gitops.Application) bool {
-			return !slices.ContainsFunc(target.Applications, func(given gitops.Application) bool { return sameApplication(a, given) })
-		})
+		apps, problems = nil, nil
 	}
+	completed, limits := completed(target, objects)
+	problems = append(problems, limits...)
 	for _, given := range target.Applications {
 		given.Cluster = target.Name
-		i := slices.IndexFunc(apps, func(a gitops.Application) bool { return sameApplication(a, given) })
-		if i < 0 {
-			apps = append(apps, given)
-			continue
+		same := func(a gitops.Application) bool { return sameApplication(a, given) }
+		if i := slices.IndexFunc(completed, same); i >= 0 {
+			given = completed[i]
 		}
-		apps[i] = withStatus(given, apps[i])
+		if i := slices.IndexFunc(own, same); i >= 0 {
+			given = withStatus(given, own[i])
+		}
+		if i := slices.IndexFunc(apps, same); i >= 0 {
+			apps[i] = given
+		} else {
+			apps = append(apps, given)
+		}
 	}
 	slices.SortFunc(apps, func(a, b gitops.Application) int {
 		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
 	})
 	return apps, problems
+}
+
+// completed decodes the given engine objects together with what the cluster holds for them: sources, settings,
+// variables and values, and the status of the same object. Where both have an object, the given one wins.
+//
+// Whoever gives an object for another cluster gives that cluster too, and a source that is nowhere is what the
+// caller's repository stands for: neither is a problem.
+func completed(target Target, cluster []gitops.Object) ([]gitops.Application, []gitops.EngineProblem) {
+	if len(target.Objects) == 0 {
+		return nil, nil
+	}
+	known := make(map[gitops.ObjectID]gitops.Object, len(cluster))
+	for _, o := range cluster {
+		known[o.ID] = o
+	}
+	var objects []gitops.Object
+	given := map[gitops.ObjectID]bool{}
+	for _, o := range slices.Backward(target.Objects) { // of two files the later
+		if given[o.ID] {
+			continue
+		}
+		given[o.ID] = true
+		if status := known[o.ID].Content["status"]; status != nil && o.Content["status"] == nil && engines.Declares(o.ID) {
+			o.Content = maps.Clone(o.Content)
+			o.Content["status"] = status
+		}
+		objects = append(objects, o)
+	}
+	for _, o := range cluster {
+		if !given[o.ID] && !engines.Becomes(o.ID) {
+			objects = append(objects, o)
+		}
+	}
+	apps, problems := engines.Decode(target.Name, objects)
+	return apps, slices.DeleteFunc(problems, func(p gitops.EngineProblem) bool {
+		return p.Kind == gitops.OtherCluster || p.Kind == gitops.NoSource && !p.Blocks
+	})
 }
 
 // concerns says whether a problem is about an Application's own object.

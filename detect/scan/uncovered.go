@@ -31,7 +31,10 @@ func (u *uncovered) notes(log *audit.Log) []string {
 		return nil
 	}
 	notes := log.Notes()
-	if u.count > 0 {
+	switch {
+	case u.count > 0 && log.First.IsZero():
+		notes = append(notes, fmt.Sprintf("the audit log holds no event: whoever changed the %d drifting fields is not in it", u.count))
+	case u.count > 0:
 		notes = append(notes, fmt.Sprintf("the audit log begins at %s and ends at %s: %d drifting fields changed, or may have, outside of it, and whoever changed them is not in it",
 			log.First.UTC().Format(time.RFC3339), log.Last.UTC().Format(time.RFC3339), u.count))
 	}

@@ -469,6 +469,8 @@ func TestProblems(t *testing.T) {
 		{"jsonnet", app(git(", directory: {jsonnet: {tlas: [{name: a, value: b}]}}")), gitops.Unsupported, true, "jsonnet"},
 		{"a values file of the web", app(git(", helm: {valueFiles: ['https://u:s3cret@example.test/v.yaml']}")), gitops.Unsupported, true, "not in a repository"},
 		{"a values file outside", app(git(", helm: {valueFiles: ['../../../x.yaml']}")), gitops.Unsupported, true, "leaves the repository"},
+		{"a ref that no source has", sources("{repoURL: 'https://git.example.test/x', path: web, helm: {valueFiles: [$nope/v.yaml]}}", "{repoURL: 'https://git.example.test/y', ref: vals}"),
+			gitops.Unsupported, true, `$nope/v.yaml: no source has the ref "nope"`},
 		{"an image that is none", app(git(", kustomize: {images: [nginx]}")), gitops.Unsupported, true, "nginx"},
 		{"replicas that are no number", app(git(", kustomize: {replicas: [{name: a, count: x}]}")), gitops.Unsupported, true, "whole number"},
 		{"a patch in a file", app(git(", kustomize: {patches: [{path: p.yaml}]}")), gitops.Unsupported, true, "p.yaml"},

@@ -76,6 +76,9 @@ func (l *layout) file(i int, file string, env func(string) string) (string, erro
 		from = ref
 		_, after, _ := strings.Cut(file, "/")
 		rest = "/" + after
+	} else if name, _, _ := strings.Cut(file, "/"); strings.HasPrefix(name, "$") && len(l.spec.Spec.Sources) > 0 {
+		// With several sources, Argo CD takes any such name for a ref (reposerver/repository/repository.go).
+		return "", fmt.Errorf("%s: no source has the ref %q", file, name[1:])
 	}
 	rest = env(rest)
 	if strings.Contains(rest, "://") {
