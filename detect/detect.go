@@ -105,6 +105,13 @@ func (w Writer) IsPerson() bool {
 		!strings.HasSuffix(w.User, ".gserviceaccount.com") && w.User != "aksService"
 }
 
+// IsComponent says whether an account that no person logs in with wrote: a service account, a node or a component of
+// the control plane, which wrote as itself.
+func (w Writer) IsComponent() bool {
+	return w.As == "" && (strings.HasPrefix(w.User, "system:serviceaccount:") || strings.HasPrefix(w.User, "system:node:") ||
+		strings.HasPrefix(w.User, "system:kube-") || w.User == "system:apiserver")
+}
+
 // DifferenceKind is compare's verdict on one field, before anybody asks who did it.
 type DifferenceKind string
 

@@ -136,7 +136,8 @@ func isReplicas(s *situation) bool {
 }
 
 // scaler finds what explains the live count: it targets the object, the count lies within its bounds, and
-// the field is its own or nobody's, or Git says nothing of it and somebody scaled. Writing the scale subresource leaves
+// the field is its own or nobody's, or Git says nothing of it and somebody scaled. Autoscalers write the scale
+// subresource alone, unless an audit log shows their own account; a Rollout or Canary, the object. Writing the scale subresource leaves
 // an entry in managedFields only where the field had an owner, so an unowned count is inferred.
 func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 	if !isReplicas(s) || !s.Live.Set {
@@ -151,7 +152,8 @@ func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 			continue
 		}
 		for _, owner := range s.Owners {
-			if anyGlob(a.Writers, owner.Manager) && (owner.Subresource == "scale" || owner.Subresource == "") {
+			whole := owner.Subresource == "" && (a.Cause != detect.CauseAutoscaler || owner.IsComponent())
+			if anyGlob(a.Writers, owner.Manager) && (owner.Subresource == "scale" || whole) {
 				owner.Confidence = detect.ByManager
 				return a, owner, true
 			}
@@ -193,6 +195,9 @@ func replicasByHand(s *situation) verdict {
 	reason := "No autoscaler targets it."
 	for _, a := range s.facts.Autoscalers[s.about.Live.ID] {
 		reason = fmt.Sprintf("%s %s targets it, but %v lies outside %d to %d.", a.ID.Kind, a.ID.Name, s.Live.V, a.Min, a.Max)
+		if count, ok := gitops.Number(s.Live.V); ok && a.allows(int64(count)) {
+			reason = fmt.Sprintf("%s %s targets it and scales by the scale subresource, which did not write this count.", a.ID.Kind, a.ID.Name)
+		}
 	}
 	writer := unresolved()
 	if len(s.controllers) > 0 {

@@ -84,8 +84,8 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	if why := f.systemObject(live); why != "" {
 		return detect.CauseController, false, maker.writer, why
 	}
-	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && f.OpensAccess(live)) {
-		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
+	if why := f.owned(live, maker); why != "" {
+		return detect.CauseController, false, maker.writer, why
 	}
 	if set, ok := f.fromTemplate(live); ok {
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("The StatefulSet %s made it from a claim template; it holds data.", set)
@@ -104,8 +104,8 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 		return detect.CauseUnknown, true, maker.writer, fmt.Sprintf("It carries the name %s and a tracking mark that names another object, which the engine never sets: the name may be borrowed.", maker.writer.Manager)
 	case mark == markOfAnother && opens && maker.writer == nil:
 		return detect.CauseUnknown, true, unresolved(), "Its tracking mark was copied from another object, and nothing says who made it."
-	case mark == markOfAnother && opens && (maker.tool || maker.stranger):
-		return f.neverManaged(live, maker) // a copied mark excuses nothing
+	case mark == markOfAnother && opens:
+		return f.neverManaged(s.App, live, maker) // a copied mark excuses nothing
 	case mark == markOfAnother:
 		return detect.CauseController, false, maker.writer, "Its tracking mark was copied from another object, which the mark names."
 	case maker.engine && s.App.Engine == gitops.ArgoCD && hookOf(live) != "":
@@ -118,12 +118,12 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s made it: the engine does not list it, and Git never declared it.", maker.writer.Manager)
 	case mark == markOurs && maker.writer == nil:
 		return detect.CauseUnknown, true, unresolved(), "It carries this Application's tracking mark, and nothing says who made it."
-	case mark == markOurs && maker.stranger && opens:
-		return f.neverManaged(live, maker)
+	case mark == markOurs && opens:
+		return f.neverManaged(s.App, live, maker)
 	case mark == markOurs:
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it and copied the labels of its parent.", maker.writer.Manager)
 	}
-	return f.neverManaged(live, maker)
+	return f.neverManaged(s.App, live, maker)
 }
 
 // Copied says whether an object carries a tracking mark of the Application that names another object.

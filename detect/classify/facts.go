@@ -29,6 +29,10 @@ type Facts struct {
 	Privileged func(object gitops.Object) bool
 	// Outside are the engines' own objects that are known to be there and whose Applications are not scanned.
 	Outside map[gitops.ObjectID]bool
+	// Find gives a live object, where it was read. Absent says that an object is known not to exist, and not only that it
+	// was not read. Nil where nobody can tell.
+	Find   func(gitops.ObjectID) (gitops.Object, bool)
+	Absent func(gitops.ObjectID) bool
 	// Now is the time of the scan; zero when it does not matter.
 	Now time.Time
 

@@ -51,7 +51,9 @@ func managedEntries(live gitops.Object) []entry {
 			Confidence: detect.ByManager,
 		}}
 		e.Time, _ = time.Parse(time.RFC3339, text("time"))
-		e.fields, _ = m["fieldsV1"].(map[string]any)
+		if kind := text("fieldsType"); kind == "" || kind == "FieldsV1" {
+			e.fields, _ = m["fieldsV1"].(map[string]any)
+		}
 		out = append(out, e)
 	}
 	return out

@@ -159,8 +159,14 @@ type Switch struct {
 type child struct {
 	Objects []kinds  `json:"objects"`
 	Marks   []string `json:"marks,omitempty"`
-	Reason  string   `json:"reason"`
-	Source  []string `json:"source"`
+	// What opens access is excused only where more confirms the rule. NamedBy is a label that names an object of one of
+	// the kinds Of, which must be there. Writers and Services are the field managers, and the Services that webhooks ask.
+	NamedBy  string   `json:"namedBy,omitempty"`
+	Of       []kinds  `json:"of,omitempty"`
+	Writers  []string `json:"writers,omitempty"`
+	Services []string `json:"services,omitempty"`
+	Reason   string   `json:"reason"`
+	Source   []string `json:"source"`
 }
 
 // ruleFile is the form of the files in rules/; each file may hold any part.
@@ -332,6 +338,9 @@ func (r *Rules) who(name string) actor {
 	}
 	return actorUnknown
 }
+
+// IsEngine says whether a field manager's name is that of a GitOps engine.
+func (r *Rules) IsEngine(name string) bool { return r.who(name) == actorEngine }
 
 // isImmutable says whether the API server refuses to change the field of an existing object.
 func (r *Rules) isImmutable(live gitops.Object, path gitops.Path) bool {

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/flux"
 )
 
 // about is what is known of one object before its fields are looked at.
@@ -18,8 +19,12 @@ type about struct {
 	engineTime time.Time
 	// applyTime is when kustomize-controller last applied the object on the server's side; zero where it is not its own.
 	applyTime time.Time
+	// applies says that the engine is kustomize-controller, which writes by Apply.
+	applies bool
 	// managed says whether the live object has any managedFields.
 	managed bool
+	// unreadable says whether an entry of them is broken or of a form that is not known.
+	unreadable bool
 	// older and lastApplied are filled on first use.
 	older       []gitops.Object
 	olderKnown  bool
@@ -41,9 +46,10 @@ func (f *Facts) about(s Subject) *about {
 	a := &about{Subject: s, facts: f, ref: detect.Ref(*s.Live)}
 	entries := managedEntries(*s.Live)
 	a.managed = len(entries) > 0
-	kustomize := s.App.Engine == gitops.Flux && s.App.Kind != "HelmRelease"
+	a.applies = s.App.Engine == gitops.Flux && s.App.Kind != "HelmRelease"
 	for _, entry := range entries {
-		if kustomize && entry.Operation == "Apply" && isEngine(s.App, entry.Writer) && entry.Time.After(a.applyTime) {
+		a.unreadable = a.unreadable || entry.fields == nil
+		if a.applies && entry.Operation == "Apply" && isEngine(s.App, entry.Writer) && entry.Time.After(a.applyTime) {
 			a.applyTime = entry.Time
 		}
 	}
@@ -57,9 +63,9 @@ func (f *Facts) about(s Subject) *about {
 
 // isEngine says whether an owner is the engine. Flux's kustomize-controller writes by Apply and, when it does, takes
 // entries under its name by Update away, which its earliest versions left (fluxcd/pkg ssa/manager_apply.go): one that
-// is younger than its own is somebody else's.
+// is younger than its own, or stands alone, is somebody else's.
 func (a *about) isEngine(w detect.Writer) bool {
-	return isEngine(a.App, w) && (w.Operation == "Apply" || a.applyTime.IsZero() || !w.Time.After(a.applyTime))
+	return isEngine(a.App, w) && (w.Operation == "Apply" || !a.applies || w.Manager != flux.Manager || !a.applyTime.IsZero() && !w.Time.After(a.applyTime))
 }
 
 // situation is one difference and what bears on it: the row's conditions read from here only.

@@ -12,7 +12,7 @@ import (
 // Stray judges a live object that no Application declares, tracks or lists, and that stands in a namespace of
 // s.App, or bears on one. It is drift when a person made it and it opens access or isolation. An engine's name
 // excuses such an object only with that engine's own mark, which must name an Application that is there (see Outside);
-// a controller's name does, unless an audit log knows better (see OpensAccess).
+// a controller's name only with what vouched and owned check.
 func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
 	live := *s.Live
 	maker := f.maker(s.App, managedEntries(live))
@@ -23,8 +23,8 @@ func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect
 	if f.fromInstaller(live, maker) {
 		return detect.CauseController, false, maker.writer, "It is as old as the cluster: whoever installed the cluster made it."
 	}
-	if refs := ownerReferences(live); len(refs) > 0 && !(maker.tool && opens) {
-		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
+	if why := f.owned(live, maker); why != "" {
+		return detect.CauseController, false, maker.writer, why
 	}
 	if w := maker.writer; w != nil && f.Rules.who(w.Manager) == actorEngine {
 		if opens {
@@ -42,18 +42,32 @@ func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect
 		}
 		return detect.CauseUnknown, true, maker.writer, fmt.Sprintf("It carries the name %s, which the pipeline uses, but neither Git nor its recent revisions declare it.", maker.writer.Manager)
 	}
-	return f.neverManaged(live, maker)
+	return f.neverManaged(s.App, live, maker)
 }
 
-// neverManaged judges an object that no engine made.
-func (f *Facts) neverManaged(live gitops.Object, maker made) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
+// neverManaged judges an object that no engine made. Of what opens access, a name alone excuses nothing: the client
+// chooses it, and the API server's own entries name nobody.
+func (f *Facts) neverManaged(app gitops.Application, live gitops.Object, maker made) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
+	opens := f.OpensAccess(live)
 	for _, c := range f.Rules.children {
-		if anyKind(c.Objects, live.ID) && (len(c.Marks) == 0 || marked(c.Marks, live)) && !maker.tool {
+		if c.matches(live) && !maker.tool && (!opens || f.confirms(c, live, maker)) {
 			return detect.CauseController, false, maker.writer, c.Reason
 		}
 	}
-	switch {
-	case (maker.tool || maker.stranger) && f.OpensAccess(live):
+	if opens {
+		if why := f.vouched(live, maker, app); why != "" {
+			return detect.CauseController, false, maker.writer, why
+		}
+	}
+	switch w := maker.writer; {
+	case opens && w == nil:
+		return detect.CauseUnknown, true, unresolved(), "Nothing says who made it, and such an object changes who may do what: its managedFields were cleared, or the dump was taken without --show-managed-fields."
+	case opens && f.Rules.who(w.Manager) == actorBookkeeping:
+		w.Confidence = detect.Unresolved
+		return detect.CauseUnknown, true, w, fmt.Sprintf("Who made it was folded into %s, which names nobody, and such an object changes who may do what.", w.Manager)
+	case opens && !maker.tool && !maker.stranger:
+		return detect.CauseUnknown, true, w, fmt.Sprintf("It carries the name %s, and nothing on this cluster confirms that a controller made it: the name may be borrowed.", w.Manager)
+	case opens:
 		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it past Git, and such an object changes who may do what.", maker.writer.Manager)
 	case maker.tool:
 		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
@@ -69,12 +83,13 @@ func (r *Rules) WorthReading(metadata gitops.Object) bool {
 	if len(ownerReferences(metadata)) == 0 {
 		return true
 	}
-	for _, e := range managedEntries(metadata) {
-		if who := r.who(e.Manager); e.Subresource == "" && who != actorController && who != actorBookkeeping {
+	entries := managedEntries(metadata)
+	for _, e := range entries {
+		if e.Subresource == "" && r.who(e.Manager) != actorController {
 			return true
 		}
 	}
-	return false
+	return len(entries) == 0
 }
 
 // installTime is how long after a cluster's first Namespace its installer may go on making objects of the system.

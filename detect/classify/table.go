@@ -223,7 +223,10 @@ func byAdmission(s *situation) verdict {
 
 func stripped(s *situation) verdict {
 	reason := "Nobody owns this declared field, though whoever changed it must have: its ownership was stripped from managedFields."
-	if !s.managed {
+	switch {
+	case s.unreadable:
+		reason = "The object's managedFields are broken or of a form that is not known, so who changed it cannot be told."
+	case !s.managed:
 		reason = "The object has no managedFields: they were cleared, or the dump was taken without --show-managed-fields. Who changed it cannot be told."
 	}
 	return verdict{detect.CauseUnknown, true, unresolved(), reason}

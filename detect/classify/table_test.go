@@ -251,6 +251,18 @@ func TestDecisionTable(t *testing.T) {
 			app:   func(a *gitops.Application) { a.Ready, a.Message = false, "boom" },
 			cause: detect.CausePending, drift: true, reason: "did not succeed"},
 
+		{name: "an Update under Flux's name alone is nobody's but a person's", path: "data.size", was: "4", is: "5", owners: []string{"kustomize-controller/Update"},
+			app: func(a *gitops.Application) {
+				a.Managers = []gitops.Manager{{Name: "kustomize-controller", Operation: "Apply"}, {Name: "kustomize-controller", Operation: "Update"}}
+			},
+			live:  "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, managedFields: [{manager: kustomize-controller, operation: Update, fieldsV1: {'f:data': {}}}]}}",
+			cause: detect.CauseManual, drift: true, writer: "kustomize-controller manager", reason: "borrowed"},
+		{name: "broken managedFields are no stripped ones", path: "data.size", was: "4", is: "5",
+			live:  "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, managedFields: [{manager: x, operation: Apply, fieldsType: FieldsV1, fieldsV1: '{{{'}]}}",
+			cause: detect.CauseUnknown, drift: true, writer: "unresolved", reason: "broken"},
+		{name: "managedFields of a form that is not known are no stripped ones", path: "data.size", was: "4", is: "5",
+			live:  "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, managedFields: [{manager: x, operation: Apply, fieldsType: FieldsV7, fieldsV1: {'f:data': {}}}]}}",
+			cause: detect.CauseUnknown, drift: true, writer: "unresolved", reason: "not known"},
 		{name: "what admission changes stays with the engine", path: "data.size", was: "4", is: "5", owners: []string{"kustomize-controller/Apply"},
 			cause: detect.CauseAdmission, writer: "inferred"},
 		{name: "a sensitive field under the engine's name is not excused", path: "data.size", was: "4", is: "5", owners: []string{"kustomize-controller/Apply"}, sensitive: true,
@@ -320,6 +332,8 @@ func TestReplicas(t *testing.T) {
 	for _, c := range []cell{
 		{name: "the autoscaler wrote a count within its bounds", was: 3, is: 7, owners: scale, around: hpa("minReplicas: 2, maxReplicas: 10"),
 			cause: detect.CauseAutoscaler, writer: "kube-controller-manager manager", reason: "take replicas out of Git"},
+		{name: "an autoscaler's name that did not write the scale subresource is nothing", was: 3, is: 7, owners: []string{"kube-controller-manager"}, around: hpa("minReplicas: 2, maxReplicas: 10"),
+			cause: detect.CauseManual, drift: true, reason: "scale subresource"},
 		{name: "an unowned count within the bounds is inferred", is: 5, around: hpa("minReplicas: 2, maxReplicas: 6"),
 			cause: detect.CauseAutoscaler, writer: "inferred"},
 		{name: "the minimum is 1 where none is given", was: 3, is: 1, owners: scale, around: hpa("maxReplicas: 10"),

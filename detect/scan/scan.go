@@ -112,6 +112,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
 	facts.Outside = outside(own.Objects, members)
+	facts.Find, facts.Absent = snapshot.Objects.Get, absent(snapshot)
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
 	survey(snapshot.Objects, facts, members)
 	for _, m := range members {

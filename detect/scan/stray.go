@@ -178,6 +178,30 @@ func outside(objects *packed.Set, members []*member) map[gitops.ObjectID]bool {
 	return out
 }
 
+// absent tells what is known not to be there: of a cluster, what it does not serve; of a dump, what it does not hold
+// though it holds others of the kind in the namespace.
+func absent(s *live.Snapshot) func(gitops.ObjectID) bool {
+	if !s.Time.IsZero() {
+		return func(id gitops.ObjectID) bool {
+			if len(s.APIVersions) == 0 {
+				return false
+			}
+			_, known := s.Namespaced(id.GroupKind())
+			return !known
+		}
+	}
+	dumped := map[gitops.ObjectID]bool{}
+	for _, id := range s.Objects.IDs() {
+		id.Name = ""
+		dumped[id] = true
+	}
+	return func(id gitops.ObjectID) bool {
+		whole := gitops.ObjectID{Group: id.Group, Kind: id.Kind}
+		id.Name = ""
+		return dumped[id] || dumped[whole]
+	}
+}
+
 // bears gives the managed namespaces that an object of the whole cluster bears on, in order. People's rights bear on
 // those that were managed already when the rights were given: what people may do in a cluster before that, or in the same
 // second, for times are no finer, is how it was set up.
@@ -285,7 +309,7 @@ func (j *judge) stray(m *member, s stray) (detect.Finding, bool) {
 }
 
 // nameMaker asks the audit log who made a stray. A person who borrowed a controller's or an engine's name is one all
-// the same.
+// the same; what a controller's own account made is the controller's.
 func (j *judge) nameMaker(f *detect.Finding, m *member) {
 	if j.in.Audit == nil {
 		return
@@ -297,6 +321,10 @@ func (j *judge) nameMaker(f *detect.Finding, m *member) {
 	if (f.Cause == detect.CauseController || f.Cause == detect.CauseUnknown) && w.IsPerson() && m.facts.OpensAccess(*f.Live) {
 		f.Cause, f.Drift = detect.CauseManual, true
 		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.Name(), w.Manager)
+	}
+	if f.Cause == detect.CauseUnknown && f.Drift && w.IsComponent() && !m.facts.Rules.IsEngine(f.Writer.Manager) {
+		f.Cause, f.Drift, f.Writer = detect.CauseController, false, w
+		f.Reason = fmt.Sprintf("%s made it, as the audit log shows.", w.Name())
 	}
 	if f.Drift {
 		f.Writer = w

@@ -81,8 +81,34 @@ func TestACopiedMarkExcusesNoBinding(t *testing.T) {
 	want := []string{
 		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/as-argocd (drift, unknown, critical, issue, by argocd-controller)",
 		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/hand (drift, manual, critical, issue, by kubectl-create)",
+		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/operator (drift, unknown, critical, issue, by cert-manager-controller)",
 		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/script (drift, manual, critical, issue, by grant.sh)",
 		"argocd/a RoleBinding.rbac.authorization.k8s.io/b/stripped (drift, unknown, critical, issue, by )",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAnOwnerExcusesABindingOnlyWhereItMayBeThere: the dump holds other ConfigMaps of the namespace, and no Widget.
+func TestAnOwnerExcusesABindingOnlyWhereItMayBeThere(t *testing.T) {
+	const parent = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: parent, namespace: b, uid: u1}\n"
+	owner := func(apiVersion, kind, name, uid string) string {
+		return fmt.Sprintf("ownerReferences: [{apiVersion: %s, kind: %s, name: %s, uid: %s}]", apiVersion, kind, name, uid)
+	}
+	found := func(name, cause, manager string) string {
+		return fmt.Sprintf("argocd/b RoleBinding.rbac.authorization.k8s.io/b/%s (drift, %s, critical, issue, by %s)", name, cause, manager)
+	}
+	got := scanOfTwo(t, byAnnotation, parent+
+		binding("RoleBinding", "owned", "some-operator", owner("v1", "ConfigMap", "parent", "u1"))+
+		binding("RoleBinding", "not-read", "some-operator", owner("example.org/v1", "Widget", "w", "u2"))+
+		binding("RoleBinding", "other-uid", "some-operator", owner("v1", "ConfigMap", "parent", "u2"))+
+		binding("RoleBinding", "gone", "some-operator", owner("v1", "ConfigMap", "ghost", "u1"))+
+		binding("RoleBinding", "gone-named", "kube-controller-manager", owner("v1", "ConfigMap", "ghost", "u1"))+
+		binding("RoleBinding", "hand", "kubectl-create", owner("v1", "ConfigMap", "parent", "u1")))
+	want := []string{
+		found("gone", "manual", "some-operator"), found("gone-named", "unknown", "kube-controller-manager"),
+		found("hand", "manual", "kubectl-create"), found("other-uid", "manual", "some-operator"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
