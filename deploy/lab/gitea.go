@@ -47,19 +47,25 @@ func giteaLogins() map[User]string {
 	return map[User]string{Admin: "root", Bot: "drift-bot", Alice: "alice", Bob: "bob"}
 }
 
-// StartGitea runs a Gitea for one test and stops it when the test is over. It skips the test under -short and fails it
+// StartGitea runs a Gitea for one test and stops it when the test is over. It skips the test unless HOLDFAST_E2E is set, and fails it
 // when the program is not built. It needs git.
 func StartGitea(t testing.TB) *Gitea {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the lab; -short skips it")
-	}
+	skipForge(t)
 	g, err := NewGitea(t.Context())
 	if err != nil {
 		t.Fatalf("start Gitea: %v", err)
 	}
 	t.Cleanup(g.Stop)
 	return g
+}
+
+// skipForge leaves out tests on the real forge where nobody asked for them: Gitea takes minutes to build.
+func skipForge(t testing.TB) {
+	t.Helper()
+	if testing.Short() || os.Getenv("HOLDFAST_E2E") == "" {
+		t.Skip("needs a real Gitea: make e2e runs it")
+	}
 }
 
 // SharedGitea is one Gitea for all tests of a package, used like [Shared]. Tests that share make repositories of their
@@ -80,12 +86,10 @@ func (s *SharedGitea) Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Get returns the Gitea. It skips the test under -short and fails it when Gitea cannot start.
+// Get returns the Gitea. It skips the test unless HOLDFAST_E2E is set, and fails it when Gitea cannot start.
 func (s *SharedGitea) Get(t testing.TB) *Gitea {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the lab; -short skips it")
-	}
+	skipForge(t)
 	// not the test's context: Gitea outlives the test that asked first
 	s.once.Do(func() { s.gitea, s.err = NewGitea(context.Background()) })
 	if s.err != nil {

@@ -104,8 +104,14 @@ func Gitea() Binary {
 }
 
 // All lists every program in the order in which they are built: what most tests need comes first.
+// Gitea is in it; [Everyday] leaves it out.
 func All() []Binary {
 	return []Binary{Kubebox(), SourceController(), KustomizeController(), Kwok(), Argobox(), Helm(), Gitea()}
+}
+
+// Everyday lists what `make test` needs. The forge takes minutes to build, and `make e2e` alone asks for it.
+func Everyday() []Binary {
+	return slices.DeleteFunc(All(), func(b Binary) bool { return b.Name == Gitea().Name })
 }
 
 // ErrNotFound says that a program is not built yet.
