@@ -2,5 +2,5 @@
 # $HOLDFAST_LAB_BIN), once for each set of requirements.
 
 .PHONY: lab
-lab: ## build the lab's programs that are absent (cold: about 40 minutes of processor time)
+lab: ## build the lab's programs that are absent (cold: about 30 minutes of processor time)
 	@CGO_ENABLED=0 go run ./deploy/lab/build
