@@ -316,7 +316,7 @@ func TestServeKilledInARound(t *testing.T) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = <-s.ended // killed: that is an error
+	<-s.ended //nolint:errcheck // killed: that is an error
 	if len(s.threads()) > 0 {
 		t.Log("the round was faster than the kill")
 	}

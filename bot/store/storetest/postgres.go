@@ -141,10 +141,10 @@ func (s *Server) Stop() {
 	if s.process != nil {
 		_ = s.process.Process.Signal(syscall.SIGQUIT) // one that has ended already needs none
 		select {
-		case _ = <-s.ended: // whatever it ended with
+		case <-s.ended: //nolint:errcheck // whatever it ended with
 		case <-time.After(10 * time.Second):
 			_ = s.process.Process.Kill()
-			_ = <-s.ended
+			<-s.ended //nolint:errcheck // killed
 		}
 	}
 	_ = os.RemoveAll(s.dir)
