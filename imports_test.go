@@ -15,7 +15,7 @@ import (
 // layer only where siblings says so.
 var layers = [][]string{
 	{"gitops"},
-	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath", "gitops/release"},
+	{"gitops/strictyaml", "gitops/packed", "gitops/jqpath", "gitops/release", "gitops/glob"},
 	{"gitops/typed", "gitops/repo/sign", "gitops/folder", "gitops/chart", "gitops/release/releasetest"},
 	{"gitops/repo", "gitops/render"},
 	{"gitops/render/cache"},

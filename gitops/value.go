@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Value is a JSON value that may be absent. The zero Value is absent; a present null has Set true.
@@ -108,4 +110,69 @@ func Number(v any) (n float64, ok bool) {
 		return float64(n), true
 	}
 	return 0, false
+}
+
+// RewriteTexts gives v with each text replaced by what rewrite makes of it, and whether any is another one. rewrite is
+// told the names of the fields that lead to the text, at and those below v, and must not keep them. v is not changed:
+// what stays the same is shared with it.
+func RewriteTexts(v any, at []string, rewrite func(text string, at []string) string) (any, bool) {
+	return rewriteTexts(v, slices.Clip(at), rewrite)
+}
+
+func rewriteTexts(v any, at []string, rewrite func(string, []string) string) (any, bool) {
+	switch v := v.(type) {
+	case string:
+		now := rewrite(v, at)
+		return now, now != v
+	case map[string]any:
+		var out map[string]any
+		for k, e := range v {
+			now, changed := rewriteTexts(e, append(at, k), rewrite)
+			if !changed {
+				continue
+			}
+			if out == nil {
+				out = maps.Clone(v)
+			}
+			out[k] = now
+		}
+		if out != nil {
+			return out, true
+		}
+	case []any:
+		var out []any
+		for i, e := range v {
+			now, changed := rewriteTexts(e, at, rewrite)
+			if !changed {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = now
+		}
+		if out != nil {
+			return out, true
+		}
+	}
+	return v, false
+}
+
+// Clone copies a JSON value: mappings and lists are new, down to the leaves.
+func Clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = Clone(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Clone(e)
+		}
+		return out
+	}
+	return v
 }

@@ -45,6 +45,29 @@ type transaction interface {
 	complete(ctx context.Context, job *rivertype.JobRow) error
 }
 
+// each calls row for each of the rows, with the function that scans it. Whoever asked for them closes them.
+func each(rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}, row func(scan func(...any) error) error,
+) error {
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// known says of a job that was to be added whether it was left out for one that is there.
+func known(result *rivertype.JobInsertResult, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	return result.UniqueSkippedAsDuplicate, nil
+}
+
 // anyJob stands for a job of either kind where it is ended.
 type anyJob struct{}
 

@@ -103,20 +103,11 @@ func (t postgresTransaction) query(ctx context.Context, statement string, row fu
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return each(rows, row)
 }
 
 func (t postgresTransaction) insert(ctx context.Context, job river.JobArgs) (bool, error) {
-	result, err := t.jobs.InsertTx(ctx, t.tx, job, nil)
-	if err != nil {
-		return false, err
-	}
-	return result.UniqueSkippedAsDuplicate, nil
+	return known(t.jobs.InsertTx(ctx, t.tx, job, nil))
 }
 
 func (t postgresTransaction) complete(ctx context.Context, job *rivertype.JobRow) error {

@@ -133,20 +133,11 @@ func (t sqliteTransaction) query(ctx context.Context, statement string, row func
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return each(rows, row)
 }
 
 func (t sqliteTransaction) insert(ctx context.Context, job river.JobArgs) (bool, error) {
-	result, err := t.jobs.InsertTx(ctx, t.tx, job, nil)
-	if err != nil {
-		return false, err
-	}
-	return result.UniqueSkippedAsDuplicate, nil
+	return known(t.jobs.InsertTx(ctx, t.tx, job, nil))
 }
 
 func (t sqliteTransaction) complete(ctx context.Context, job *rivertype.JobRow) error {

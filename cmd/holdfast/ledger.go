@@ -56,14 +56,7 @@ func (e evidence) ledger(repository string) (*ledger.Ledger, error) {
 
 // waitTurn waits longer from try to try: another writer was faster.
 func waitTurn(ctx context.Context, try int) error {
-	timer := time.NewTimer(time.Duration(try) * 200 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return repo.Pause(ctx, time.Duration(try)*200*time.Millisecond)
 }
 
 // look finds where the ledgers stand before anything is done. One that cannot be read is an error, since nothing

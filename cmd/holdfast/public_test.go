@@ -185,7 +185,7 @@ func (p *public) send(t *testing.T, objects []gitops.Object, manager string, cre
 
 // marked gives a copy with the labels by which kustomize-controller knows what it applied.
 func marked(content map[string]any) map[string]any {
-	out := clone(content).(map[string]any)
+	out := gitops.Clone(content).(map[string]any)
 	metadata := out["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
 	if labels == nil {
@@ -195,24 +195,6 @@ func marked(content map[string]any) map[string]any {
 	labels["kustomize.toolkit.fluxcd.io/name"] = "shop"
 	labels["kustomize.toolkit.fluxcd.io/namespace"] = "flux-system"
 	return out
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, x := range v {
-			out[k] = clone(x)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, x := range v {
-			out[i] = clone(x)
-		}
-		return out
-	}
-	return v
 }
 
 // createNamespaces makes the namespaces that objects name and do not bring.

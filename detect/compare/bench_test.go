@@ -1,9 +1,7 @@
 package compare_test
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"testing"
 
 	"holdfast/detect/compare"
@@ -26,7 +24,7 @@ func deployment(t testing.TB) (git, live gitops.Object) {
 func BenchmarkCompareDeployment(b *testing.B) {
 	c := newComparer(b)
 	git, live := deployment(b)
-	drifted := gitops.NewObject(clone(live.Content).(map[string]any))
+	drifted := gitops.NewObject(gitops.Clone(live.Content).(map[string]any))
 	spec := drifted.Content["spec"].(map[string]any)
 	spec["replicas"] = int64(9)
 	template := spec["template"].(map[string]any)["spec"].(map[string]any)
@@ -48,22 +46,4 @@ func BenchmarkCompareDeployment(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 		})
 	}
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		v = maps.Clone(v)
-		for k := range v {
-			v[k] = clone(v[k])
-		}
-		return v
-	case []any:
-		v = slices.Clone(v)
-		for i := range v {
-			v[i] = clone(v[i])
-		}
-		return v
-	}
-	return v
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/detect"
+	"holdfast/gitops/glob"
 	"holdfast/gitops/strictyaml"
 )
 
@@ -96,7 +97,7 @@ func (e *Exception) covers(s subject) bool {
 func globParts(pattern, name string) bool {
 	p1, p2, _ := strings.Cut(pattern, "/")
 	n1, n2, _ := strings.Cut(name, "/")
-	return glob(p1, n1) && glob(p2, n2)
+	return glob.Match(p1, n1) && glob.Match(p2, n2)
 }
 
 // refusal says why an exception that covers the subject does not hold, or "".

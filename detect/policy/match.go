@@ -7,6 +7,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/glob"
 	"holdfast/gitops/strictyaml"
 )
 
@@ -140,9 +141,9 @@ func anyKind(patterns []string, gk gitops.GroupKind) bool {
 	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		if strings.Contains(p, ".") {
-			return glob(p, gk.Kind+"."+group)
+			return glob.Match(p, gk.Kind+"."+group)
 		}
-		return glob(p, gk.Kind)
+		return glob.Match(p, gk.Kind)
 	})
 }
 
@@ -151,35 +152,12 @@ func anyApplication(patterns []string, application string) bool {
 	name := application[strings.LastIndex(application, "/")+1:]
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		if strings.Contains(p, "/") {
-			return glob(p, application)
+			return glob.Match(p, application)
 		}
-		return glob(p, name)
+		return glob.Match(p, name)
 	})
 }
 
 func anyGlob(patterns []string, text string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, text) })
-}
-
-// glob matches the whole text; * is any run of bytes, ? is one byte. It takes at most len(pattern) times
-// len(text) steps, whatever the pattern.
-func glob(pattern, text string) bool {
-	p, t := 0, 0
-	star, mark := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
+	return slices.ContainsFunc(patterns, func(p string) bool { return glob.Match(p, text) })
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast/gitops"
+	"holdfast/gitops/glob"
 )
 
 // pathGlob is a pattern of field paths, in the form in which outputs print paths. A pattern matches the
@@ -84,13 +85,13 @@ func matchSteps(pattern, path gitops.Path) bool {
 func matchStep(want, step gitops.Step) bool {
 	switch {
 	case want.IsField():
-		return step.IsField() && glob(want.Field, step.Field)
+		return step.IsField() && glob.Match(want.Field, step.Field)
 	case want.IsEntry() && want.Keys[0] == gitops.Key{Name: "*", Value: "*"}:
 		return !step.IsField()
 	case want.IsEntry():
 		return step.IsEntry() && !slices.ContainsFunc(want.Keys, func(k gitops.Key) bool {
 			return !slices.ContainsFunc(step.Keys, func(have gitops.Key) bool {
-				return have.Name == k.Name && glob(k.Value, have.Value)
+				return have.Name == k.Name && glob.Match(k.Value, have.Value)
 			})
 		})
 	}

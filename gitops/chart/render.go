@@ -17,6 +17,8 @@ import (
 	v2util "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+
+	"holdfast/gitops"
 )
 
 // Release is what a chart sees of the release and of the cluster.
@@ -80,7 +82,7 @@ func (c *Chart) Render(ctx context.Context, values map[string]any, r Release, pa
 		return nil, err
 	}
 	m.Metadata.Version = cmp.Or(r.ChartVersion, m.Metadata.Version)
-	values, _ = clone(values).(map[string]any)
+	values, _ = gitops.Clone(values).(map[string]any)
 	s := &session{ctx: ctx, pass: pass, release: r, left: maxOutput}
 	s.varies = r.Upgrades && c.names("Revision", "IsUpgrade", "IsInstall") || r.PatchUnsure && c.names("KubeVersion")
 	type outcome struct {

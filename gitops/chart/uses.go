@@ -15,7 +15,7 @@ import (
 // All gives the values as the templates get them: those of the Application over the chart's own, those of a
 // dependency below its name.
 func (v *Values) All(c *Chart) map[string]any {
-	return loader.MergeMaps(c.defaults(), clone(v.Merged).(map[string]any))
+	return loader.MergeMaps(c.defaults(), gitops.Clone(v.Merged).(map[string]any))
 }
 
 var (

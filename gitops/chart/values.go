@@ -94,7 +94,7 @@ func (v *Values) table(i int, file, name string, data []byte) error {
 		return fmt.Errorf("%s: values: %s", name, gitops.WithoutValues(oneLine(err.Error())))
 	}
 	v.layers = append(v.layers, layer{entry: i, file: file, set: set})
-	v.Merged = loader.MergeMaps(v.Merged, clone(set).(map[string]any))
+	v.Merged = loader.MergeMaps(v.Merged, gitops.Clone(set).(map[string]any))
 	return nil
 }
 
@@ -255,9 +255,9 @@ func (v *Values) Below(c *Chart, change func(any) any) (map[string]any, error) {
 	for _, l := range v.layers {
 		switch {
 		case l.entry < last:
-			low = loader.MergeMaps(low, clone(l.set).(map[string]any))
+			low = loader.MergeMaps(low, gitops.Clone(l.set).(map[string]any))
 		case l.entry > first:
-			high = loader.MergeMaps(high, clone(l.set).(map[string]any))
+			high = loader.MergeMaps(high, gitops.Clone(l.set).(map[string]any))
 		}
 	}
 	varied, _ := change(low).(map[string]any)
@@ -272,7 +272,7 @@ func (p *part) defaults() map[string]any {
 	for name, sub := range p.named() {
 		out[name] = sub.defaults()
 	}
-	return loader.MergeMaps(out, clone(p.values).(map[string]any))
+	return loader.MergeMaps(out, gitops.Clone(p.values).(map[string]any))
 }
 
 // named gives the dependencies by the names that their values have.
@@ -347,25 +347,6 @@ func place(i int, e gitops.Values) string {
 		return "parameter " + e.Parameter.Name
 	}
 	return fmt.Sprintf("values[%d]", i)
-}
-
-// clone copies a JSON value.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = clone(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
-		}
-		return out
-	}
-	return v
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

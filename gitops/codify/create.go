@@ -292,7 +292,9 @@ func (h home) written(s site) (map[string]any, bool) {
 	}
 	content["metadata"] = metadata
 	if k := s.app.Render.Kustomize; k != nil && k.PostBuild != nil {
-		content, _ = escaped(content).(map[string]any)
+		// Flux's substitution shall take none of the texts for a variable.
+		kept, _ := gitops.RewriteTexts(content, nil, func(text string, _ []string) string { return strings.ReplaceAll(text, "${", "$${") })
+		content, _ = kept.(map[string]any)
 	}
 	return content, true
 }
@@ -310,25 +312,4 @@ func dropEqual(metadata map[string]any, key string, pairs any) {
 	if len(own) == 0 {
 		delete(metadata, key)
 	}
-}
-
-// escaped keeps Flux's substitution from taking a text for a variable.
-func escaped(v any) any {
-	switch v := v.(type) {
-	case string:
-		return strings.ReplaceAll(v, "${", "$${")
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = escaped(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = escaped(e)
-		}
-		return out
-	}
-	return v
 }

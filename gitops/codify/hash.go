@@ -32,7 +32,12 @@ func withNamesOf(first, now *render.Result) *render.Result {
 	out := *now
 	out.Objects = make([]gitops.Declared, len(now.Objects))
 	for i, d := range now.Objects {
-		content, _ := renamed(d.Content, names)
+		content, _ := gitops.RewriteTexts(d.Content, nil, func(text string, _ []string) string {
+			if name, ok := names[text]; ok {
+				return name
+			}
+			return text
+		})
 		d.Content, _ = content.(map[string]any)
 		d.ID = renamedID(d.ID, names)
 		out.Objects[i] = d
@@ -105,43 +110,4 @@ func renamedKeys(of map[gitops.ObjectID][]gitops.Path, names map[string]string) 
 		out[renamedID(id, names)] = paths
 	}
 	return out
-}
-
-// renamed gives v with every text that is one of the names replaced, and whether there was one; v is not changed.
-func renamed(v any, names map[string]string) (any, bool) {
-	switch v := v.(type) {
-	case string:
-		name, ok := names[v]
-		if ok {
-			return name, true
-		}
-	case map[string]any:
-		out := v
-		for k, e := range v {
-			now, changed := renamed(e, names)
-			if !changed {
-				continue
-			}
-			if same(out, v) {
-				out = maps.Clone(v)
-			}
-			out[k] = now
-		}
-		return out, !same(out, v)
-	case []any:
-		var out []any
-		for i, e := range v {
-			now, changed := renamed(e, names)
-			if changed && out == nil {
-				out = slices.Clone(v)
-			}
-			if changed {
-				out[i] = now
-			}
-		}
-		if out != nil {
-			return out, true
-		}
-	}
-	return v, false
 }

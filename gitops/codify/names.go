@@ -2,7 +2,6 @@ package codify
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ func (s site) asWritten() (out site, ok bool) {
 	out = s
 	touched := false
 	back := func(v any, at []string) any {
-		now, changed := names.back(v, at)
+		now, changed := gitops.RewriteTexts(v, at, names.back)
 		touched = touched || changed
 		return now
 	}
@@ -112,45 +111,14 @@ func (s site) writtenNames() givenNames {
 	return out
 }
 
-// back gives v, which stands at the fields of at, with references to other objects as they are written.
-func (n givenNames) back(v any, at []string) (any, bool) {
-	switch v := v.(type) {
-	case string:
-		for _, kind := range referredKinds(at) {
-			if name, ok := n[[2]string{kind, v}]; ok && name != v {
-				return name, true
-			}
-		}
-	case map[string]any:
-		var out map[string]any
-		for k, e := range v {
-			now, changed := n.back(e, append(slices.Clip(at), k))
-			if changed && out == nil {
-				out = maps.Clone(v)
-			}
-			if changed {
-				out[k] = now
-			}
-		}
-		if out != nil {
-			return out, true
-		}
-	case []any:
-		var out []any
-		for i, e := range v {
-			now, changed := n.back(e, at)
-			if changed && out == nil {
-				out = slices.Clone(v)
-			}
-			if changed {
-				out[i] = now
-			}
-		}
-		if out != nil {
-			return out, true
+// back gives a text, which stands at the fields of at, as it is written where it refers to another object.
+func (n givenNames) back(text string, at []string) string {
+	for _, kind := range referredKinds(at) {
+		if name, ok := n[[2]string{kind, text}]; ok && name != text {
+			return name
 		}
 	}
-	return v, false
+	return text
 }
 
 // referredKinds are the kinds of objects that a field refers to by name, the most likely ones of those that kustomize

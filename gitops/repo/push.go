@@ -50,7 +50,7 @@ func (r *Repository) Push(ctx context.Context, branch, commit, expected string) 
 			break
 		}
 		// Another push holds the branch for a moment. It has not moved yet, so asking again is the same question.
-		if locked := sent && strings.Contains(err.Error(), "lock"); locked && wait < time.Second && pause(ctx, wait) == nil {
+		if locked := sent && strings.Contains(err.Error(), "lock"); locked && wait < time.Second && Pause(ctx, wait) == nil {
 			continue
 		}
 		return fmt.Errorf("%s: push branch %s: %w", r.remote.name, branch, err)
@@ -59,7 +59,8 @@ func (r *Repository) Push(ctx context.Context, branch, commit, expected string) 
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for d, or until ctx ends; the error is ctx's.
+func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

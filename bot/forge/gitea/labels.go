@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"holdfast/bot"
 )
@@ -15,7 +14,7 @@ import (
 func (f *Forge) labelIDs(ctx context.Context, present []label, wanted []string) ([]int64, error) {
 	ids := []int64{} // an empty list clears, none leaves as is
 	for _, l := range present {
-		if !ownLabel(l.Name) && !slices.Contains(wanted, l.Name) {
+		if !bot.OwnLabel(l.Name) && !slices.Contains(wanted, l.Name) {
 			ids = append(ids, l.ID)
 		}
 	}
@@ -34,7 +33,7 @@ func (f *Forge) labelIDs(ctx context.Context, present []label, wanted []string) 
 		id, found := known[name]
 		if !found {
 			var made label
-			if err := f.write(ctx, http.MethodPost, f.at("labels"), map[string]any{"name": name, "color": "#" + colorOf(name)}, &made); err != nil {
+			if err := f.write(ctx, http.MethodPost, f.at("labels"), map[string]any{"name": name, "color": "#" + bot.LabelColor(name)}, &made); err != nil {
 				return nil, f.fail(ctx, err, "make the label %s", name)
 			}
 			id, known[name] = made.ID, made.ID
@@ -46,7 +45,7 @@ func (f *Forge) labelIDs(ctx context.Context, present []label, wanted []string) 
 
 // withLabels gives a thread the labels that it lacks and takes those of Holdfast that are no longer wanted.
 func (f *Forge) withLabels(ctx context.Context, t bot.Thread, present []label, wanted []string) (bot.Thread, error) {
-	own := slices.DeleteFunc(slices.Clone(t.Labels), func(name string) bool { return !ownLabel(name) && !slices.Contains(wanted, name) })
+	own := slices.DeleteFunc(slices.Clone(t.Labels), func(name string) bool { return !bot.OwnLabel(name) && !slices.Contains(wanted, name) })
 	if slices.Equal(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(wanted))) {
 		return t, nil
 	}
@@ -62,28 +61,10 @@ func (f *Forge) withLabels(ctx context.Context, t bot.Thread, present []label, w
 	return t, nil
 }
 
-// ownLabel says whether Holdfast gives and takes a label.
-func ownLabel(name string) bool { return name == "drift" || strings.HasPrefix(name, "drift/") }
-
 func labelNames(labels []label) []string {
 	var out []string
 	for _, l := range labels {
 		out = append(out, l.Name)
 	}
 	return out
-}
-
-// colorOf gives the colour in hex that a new label gets: the risks from red to grey, the rest in one violet.
-func colorOf(name string) string {
-	switch strings.TrimPrefix(name, "drift/") {
-	case "critical":
-		return "b60205"
-	case "high":
-		return "d93f0b"
-	case "medium":
-		return "fbca04"
-	case "low":
-		return "c5def5"
-	}
-	return "6f42c1"
 }

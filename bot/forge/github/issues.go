@@ -100,7 +100,7 @@ func (f *Forge) UpdateIssue(ctx context.Context, number int, c forge.Content) (b
 	if err := f.makeLabels(ctx, c.Labels); err != nil {
 		return bot.Thread{}, err
 	}
-	labels := mergeLabels(labelNames(issue.Labels), c.Labels)
+	labels := bot.MergeLabels(labelNames(issue.Labels), c.Labels)
 	issue, _, err = f.client.Issues.Edit(ctx, f.owner, f.repo, number, &gh.IssueRequest{Title: &c.Title, Body: &c.Body, Labels: &labels})
 	if err != nil {
 		return bot.Thread{}, f.fail(ctx, err, "update issue %d", number)

@@ -70,7 +70,7 @@ func (f *Forge) UpdatePullRequest(ctx context.Context, number int, c forge.Conte
 // withLabels gives a pull request the labels that it lacks and takes those of Holdfast that are no longer wanted.
 func (f *Forge) withLabels(ctx context.Context, pull *gh.PullRequest, wanted []string) (bot.Thread, error) {
 	thread := pullThread(pull)
-	labels := mergeLabels(thread.Labels, wanted)
+	labels := bot.MergeLabels(thread.Labels, wanted)
 	if slices.Equal(slices.Sorted(slices.Values(labels)), slices.Sorted(slices.Values(thread.Labels))) {
 		return thread, nil
 	}

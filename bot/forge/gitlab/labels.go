@@ -3,10 +3,10 @@ package gitlab
 import (
 	"context"
 	"net/http"
-	"slices"
-	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
+
+	"holdfast/bot"
 )
 
 // makeLabels makes the labels that the project does not have, with their colours: GitLab would make them by itself, all in
@@ -25,7 +25,7 @@ func (f *Forge) makeLabels(ctx context.Context, names []string) error {
 		if f.labels[name] {
 			continue
 		}
-		_, response, err := f.client.Labels.CreateLabel(f.project, &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr(colorOf(name))}, gl.WithContext(ctx))
+		_, response, err := f.client.Labels.CreateLabel(f.project, &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr("#" + bot.LabelColor(name))}, gl.WithContext(ctx))
 		// 409 says that somebody else has made it meanwhile.
 		if err != nil && (response == nil || response.StatusCode != http.StatusConflict) {
 			return f.refused(ctx, err, labelling, "make the label %s", name)
@@ -51,40 +51,10 @@ func (f *Forge) listLabels(ctx context.Context) (map[string]bool, error) {
 	return known, nil
 }
 
-// mergeLabels keeps what people added and replaces what Holdfast gave.
-func mergeLabels(present, wanted []string) []string {
-	out := slices.Clone(wanted)
-	for _, name := range present {
-		own := name == "drift" || strings.HasPrefix(name, "drift/")
-		if !own && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	if out == nil {
-		return []string{} // an empty list clears, none leaves as is
-	}
-	return out
-}
-
 // given are the labels of a new thread.
 func given(labels []string) *gl.LabelOptions {
 	if len(labels) == 0 {
 		return nil
 	}
 	return (*gl.LabelOptions)(&labels)
-}
-
-// colorOf gives the colour that a new label gets: the risks from red to grey, the rest in one violet.
-func colorOf(name string) string {
-	switch strings.TrimPrefix(name, "drift/") {
-	case "critical":
-		return "#b60205"
-	case "high":
-		return "#d93f0b"
-	case "medium":
-		return "#fbca04"
-	case "low":
-		return "#c5def5"
-	}
-	return "#6f42c1"
 }

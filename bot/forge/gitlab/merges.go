@@ -68,7 +68,7 @@ func (f *Forge) UpdatePullRequest(ctx context.Context, number int, c forge.Conte
 	if err := f.makeLabels(ctx, c.Labels); err != nil {
 		return bot.Thread{}, err
 	}
-	labels := gl.LabelOptions(mergeLabels(present.Labels, c.Labels))
+	labels := gl.LabelOptions(bot.MergeLabels(present.Labels, c.Labels))
 	m, _, err := f.client.MergeRequests.UpdateMergeRequest(f.project, number,
 		&gl.UpdateMergeRequestOptions{Title: &c.Title, Description: &body, Labels: &labels}, gl.WithContext(ctx))
 	if err != nil {

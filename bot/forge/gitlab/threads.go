@@ -111,7 +111,7 @@ func (f *Forge) UpdateIssue(ctx context.Context, number int, c forge.Content) (b
 	if err := f.makeLabels(ctx, c.Labels); err != nil {
 		return bot.Thread{}, err
 	}
-	labels := gl.LabelOptions(mergeLabels(present.Labels, c.Labels))
+	labels := gl.LabelOptions(bot.MergeLabels(present.Labels, c.Labels))
 	issue, _, err := f.client.Issues.UpdateIssue(f.project, number, &gl.UpdateIssueOptions{Title: &c.Title, Description: &body, Labels: &labels}, gl.WithContext(ctx))
 	if err != nil {
 		return bot.Thread{}, f.refused(ctx, err, labelling, "update issue %d", number)

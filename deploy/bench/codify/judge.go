@@ -262,35 +262,17 @@ func renamed(now, was objects, wished gitops.ObjectID) objects {
 		}
 		out := objects{}
 		for _, content := range now {
-			back := mapOf(replaced(content, id.Name, wished.Name))
-			out[gitops.NewObject(back).ID] = back
+			back, _ := gitops.RewriteTexts(content, nil, func(text string, _ []string) string {
+				if text == id.Name {
+					return wished.Name
+				}
+				return text
+			})
+			out[gitops.NewObject(mapOf(back)).ID] = mapOf(back)
 		}
 		return out
 	}
 	return now
-}
-
-// replaced gives v with a name replaced wherever it is a whole text.
-func replaced(v any, from, to string) any {
-	switch v := v.(type) {
-	case string:
-		if v == from {
-			return to
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = replaced(e, from, to)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = replaced(e, from, to)
-		}
-		return out
-	}
-	return v
 }
 
 // show gives a value for people, short.

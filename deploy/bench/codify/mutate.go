@@ -53,30 +53,12 @@ func mutated(r *rand.Rand, m mutator, o gitops.Object, schemas *typed.Schemas) (
 		return nil, false
 	}
 	_, known := schemas.Lookup(o.APIVersion, o.ID.Kind)
-	copied, _ := clone(o.Content).(map[string]any)
+	copied, _ := gitops.Clone(o.Content).(map[string]any)
 	under := &mutation{Rand: r, content: copied, custom: !known}
 	if !m.change(under) {
 		return nil, false
 	}
 	return under.content, true
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = clone(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
-		}
-		return out
-	}
-	return v
 }
 
 // pick gives one of the things at random.

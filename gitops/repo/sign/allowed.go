@@ -9,6 +9,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"golang.org/x/crypto/ssh"
+
+	"holdfast/gitops/glob"
 )
 
 // Allowed are the keys whose signatures count, and when: the trust root of a verification. It comes from outside
@@ -250,7 +252,7 @@ func anyPattern(patterns []string, text string) bool {
 	found := false
 	for _, p := range patterns {
 		refused := strings.HasPrefix(p, "!")
-		if !glob(strings.TrimPrefix(p, "!"), text) {
+		if !glob.Match(strings.TrimPrefix(p, "!"), text) {
 			continue
 		}
 		if refused {
@@ -259,24 +261,4 @@ func anyPattern(patterns []string, text string) bool {
 		found = true
 	}
 	return found
-}
-
-// glob matches without backtracking over more than the last star, so that its time is bounded.
-func glob(pattern, text string) bool {
-	p, t, star, mark := 0, 0, -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p, t = p+1, t+1
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
