@@ -137,6 +137,10 @@ func by(c *templates.Change, w *detect.Writer) {
 		c.Confidence = "audit log"
 	case detect.Inferred:
 		c.Confidence = "inferred"
+	case detect.Unresolved:
+		if c.By != "" {
+			c.Confidence = "manager name, which the audit log does not confirm"
+		}
 	}
 }
 

@@ -121,8 +121,9 @@ func (h *History) hides(s state) bool { return s.value.V == masked }
 
 // Field names who wrote a field's present value, where the log tells it: for sure where a write's event has the change
 // in it; as the writer of the object where that write's event has no body, or where admission changed what it asked
-// for, and nobody else but the engine wrote then. Otherwise the field's writer stays what managedFields tell, and ok is
-// false.
+// for, and nobody else but the engine wrote then. Otherwise ok is false and the field's writer stays what managedFields
+// tell, as unresolved where the log was written at that time or before it: the event that it should have is late or
+// missing, or it is one of several users'.
 func (h *History) Field(field *detect.Field) (ok bool) {
 	if h == nil {
 		return false
@@ -143,6 +144,11 @@ func (h *History) Field(field *detect.Field) (ok bool) {
 	if suspect, ok := h.onlySuspect(t, entry); ok {
 		take(field, suspect, detect.ByAuditMetadata)
 		return true
+	}
+	if !entry.Time.IsZero() && !h.log.First.IsZero() && !entry.Time.Before(h.log.First.Add(-slack)) {
+		doubted := *field.Writer
+		doubted.Confidence = detect.Unresolved
+		field.Writer = &doubted
 	}
 	return false
 }

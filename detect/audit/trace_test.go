@@ -61,6 +61,7 @@ func TestTheValueIsFollowedFromWriteToWrite(t *testing.T) {
 		byAlice    = alice + " by audit"
 		byBob      = bob + " by audit"
 		nobody     = "nobody"
+		unresolved = string(detect.Unresolved)
 	)
 	none := map[string]any{}
 	edited := &detect.Writer{Manager: "kubectl-edit", Operation: "Update", Time: at("10:00:00"), Confidence: detect.ByManager}
@@ -84,13 +85,16 @@ func TestTheValueIsFollowedFromWriteToWrite(t *testing.T) {
 		{"what admission added in somebody's request is not theirs", []string{said(t, "09:00:00", alice, "e", both(asks(nil), holds(4))), said(t, "09:01:00", bob, "e", both(map[string]any{"requestObject": map[string]any{"metadata": map[string]any{}}}, holds(6)))}, nil, nil, nobody},
 		{"what admission made of a request names the writer of the object", []string{said(t, "09:00:00", flux, engine, asks(4)), said(t, "09:01:00", bob, "e", both(asks(5), holds(6)))}, nil, nil, bob + " by audit-metadata"},
 		{"what admission made of the engine's request is nobody's", []string{said(t, "09:01:00", flux, engine, both(asks(4), holds(6)))}, nil, nil, nobody},
-		{"at level Metadata two users at the time are nobody", []string{said(t, "08:00:00", flux, engine, none), said(t, "10:00:01", alice, "kubectl-edit", none), said(t, "10:00:02", bob, "kubectl-edit", none)}, edited, nil, nobody},
-		{"at level Metadata the engine beside one user is not counted", []string{said(t, "10:00:00", flux, "kubectl-edit", none), said(t, "10:00:01", alice, "kubectl-edit", none)}, edited, nil, nobody},
+		{"at level Metadata two users at the time are nobody", []string{said(t, "08:00:00", flux, engine, none), said(t, "10:00:01", alice, "kubectl-edit", none), said(t, "10:00:02", bob, "kubectl-edit", none)}, edited, nil, unresolved},
+		{"at level Metadata the engine beside one user is not counted", []string{said(t, "10:00:00", flux, "kubectl-edit", none), said(t, "10:00:01", alice, "kubectl-edit", none)}, edited, nil, unresolved},
 		{"at level Metadata one user twice is that user", []string{said(t, "10:00:00", alice, "kubectl-edit", none), said(t, "10:00:01", alice, "kubectl-edit", none)}, edited, nil, alice + " by audit-metadata"},
 		{"at level Metadata a person under the engine's name is a candidate", []string{said(t, "09:00:00", flux, engine, asks(4)), said(t, "09:30:00", flux, engine, none), said(t, "10:00:01", alice, engine, none)}, nil, nil, alice + " by audit-metadata"},
-		{"without a time the log must reach back to the last apply", []string{said(t, "09:30:00", alice, "e", none)}, &detect.Writer{Confidence: detect.Unresolved}, nil, nobody},
+		{"without a time the log must reach back to the last apply", []string{said(t, "09:30:00", alice, "e", none)}, &detect.Writer{Confidence: detect.Unresolved}, nil, unresolved},
 		{"a fold of managedFields bounds nothing", []string{said(t, "09:00:00", alice, "e", asks(6))}, &detect.Writer{Manager: "ancient-changes", Operation: "Update", Time: at("08:00:00"), Confidence: detect.Unresolved}, nil, byAlice},
-		{"a write after the entry's time did not make the entry", []string{said(t, "10:30:00", alice, "kubectl-edit", asks(6))}, edited, nil, nobody},
+		{"a write after the entry's time did not make the entry", []string{said(t, "10:30:00", alice, "kubectl-edit", asks(6))}, edited, nil, string(detect.ByManager)},
+		{"an entry without its event in a log of that time", []string{said(t, "09:00:00", flux, engine, asks(4)), said(t, "11:00:00", flux, engine, none)}, edited, nil, unresolved},
+		{"an entry made after the log's last event", []string{said(t, "09:00:00", flux, engine, asks(4))}, edited, nil, unresolved},
+		{"an entry made before the log begins", []string{said(t, "11:00:00", flux, engine, none)}, edited, nil, string(detect.ByManager)},
 		{"an apply of the same value shares it", []string{said(t, "09:00:00", alice, "e", asks(6)), said(t, "10:00:01", bob, "kubectl-edit", map[string]any{"requestObject": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"replicas": 6}}})}, edited, nil, byBob},
 		{"events that are missing since leave it open", []string{said(t, "09:00:00", alice, "e", asks(6))}, nil, []Window{{at("09:10:00"), at("09:20:00")}}, nobody},
 		{"events that are missing since do not matter where managedFields confirm it", []string{said(t, "10:00:00", alice, "kubectl-edit", asks(6))}, edited, []Window{{at("10:10:00"), at("10:20:00")}}, byAlice},
@@ -112,6 +116,8 @@ func TestTheValueIsFollowedFromWriteToWrite(t *testing.T) {
 			got := nobody
 			if log.Of(web(), application(), &live).Field(&f) {
 				got = f.Writer.Name() + " by " + string(f.Writer.Confidence)
+			} else if c.writer != nil {
+				got = string(f.Writer.Confidence)
 			}
 			if got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)

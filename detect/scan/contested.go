@@ -27,7 +27,11 @@ func (j *judge) contested(m *member, s classify.Subject, fields []detect.Field) 
 	if j.in.Audit == nil {
 		return fields
 	}
-	since := j.in.Now.Add(-contestedTime)
+	until := j.in.Now
+	if last := j.in.Audit.Last; j.snapshot.Cluster == "" && last.Before(until) {
+		until = last // a dump may be as old as its log
+	}
+	since := until.Add(-contestedTime)
 	history := j.in.Audit.Of(s.Live.ID, m.app, s.Live)
 	if history.Writes(since) <= contestedFlips {
 		return fields

@@ -12,6 +12,7 @@ import (
 	"holdfast/detect/audit"
 	"holdfast/detect/classify"
 	"holdfast/detect/compare"
+	"holdfast/detect/live"
 	"holdfast/gitops"
 	"holdfast/gitops/render"
 )
@@ -56,7 +57,10 @@ func contesting(t *testing.T, log *audit.Log, hours int, cluster ...gitops.Objec
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{in: Input{Audit: log, Now: time.Date(2026, 3, 10, hours, 0, 0, 0, time.UTC)}}
+	j := &judge{
+		in:       Input{Audit: log, Now: time.Date(2026, 3, 10, hours, 0, 0, 0, time.UTC)},
+		snapshot: &live.Snapshot{Cluster: "shop"},
+	}
 	return j, &member{
 		app:    gitops.Application{Engine: gitops.Flux, Managers: []gitops.Manager{{Name: "kustomize-controller", Operation: "Apply"}}},
 		result: &render.Result{}, facts: classify.NewFacts(cluster, rules),
@@ -68,6 +72,20 @@ func subject(m *member, declared, live gitops.Object) classify.Subject {
 }
 
 func specReplicas() gitops.Path { return gitops.Path{gitops.Field("spec"), gitops.Field("replicas")} }
+
+func TestTheDayOfADumpEndsWithItsLog(t *testing.T) {
+	for _, c := range []struct {
+		cluster string
+		want    detect.Cause
+	}{{"shop", detect.CauseManual}, {"", detect.CauseContested}} {
+		j, m := contesting(t, replicasLog(t, "engine=2", "alice=5", "engine=2", "alice=5"), 30)
+		j.snapshot.Cluster = c.cluster
+		fields := []detect.Field{{Path: specReplicas(), Git: gitops.Present(int64(2)), Live: gitops.Present(int64(5)), Differs: true, Drift: true, Cause: detect.CauseManual}}
+		if got := j.contested(m, subject(m, web(2), web(5)), fields); len(got) != 1 || got[0].Cause != c.want {
+			t.Errorf("cluster %q: %v, want %s", c.cluster, got, c.want)
+		}
+	}
+}
 
 func TestContestedFields(t *testing.T) {
 	held := []string{"engine=2", "alice=5", "engine=2", "alice=5", "engine=2"}
