@@ -165,19 +165,9 @@ func (s *Server) save(ctx context.Context, report *Report) error {
 	return s.options.Store.SaveScan(ctx, report.Cluster, report)
 }
 
-// Reports gives the last report of each cluster, by name.
+// Reports gives the last report of each cluster, by name. They are shared: whoever gets them changes nothing in them.
 func (s *Server) Reports(ctx context.Context) ([]Report, error) {
-	var out []Report
-	err := s.options.Store.Scans(ctx, func(cluster string, decode func(any) error) error {
-		var r Report
-		if err := decode(&r); err != nil {
-			s.log.Warn("what the last round found cannot be read, and is left out", "cluster", cluster, "error", err.Error())
-			return nil
-		}
-		out = append(out, r)
-		return nil
-	})
-	return out, err
+	return s.reports.get(ctx, s.options.Store, s.log)
 }
 
 // recall takes over what rounds before this start have found.
@@ -250,14 +240,11 @@ func reasonOf(e bot.Event) string {
 
 // reads gives what the Applications of each cluster read, as its last report says.
 func (s *Server) reads(ctx context.Context) (map[string][]Reads, error) {
+	reports, err := s.Reports(ctx)
 	out := map[string][]Reads{}
-	err := s.options.Store.Scans(ctx, func(cluster string, decode func(any) error) error {
-		var report struct{ Reads []Reads } // the rest of a report is large
-		if decode(&report) == nil {        // else nothing is known of it
-			out[cluster] = report.Reads
-		}
-		return nil
-	})
+	for _, r := range reports {
+		out[r.Cluster] = r.Reads
+	}
 	return out, err
 }
 

@@ -77,6 +77,7 @@ type Server struct {
 	http    *http.Server
 	limits  *limiter
 	first   *firsts
+	reports *reports
 	// reading bounds how many bodies are read at the same time, since a body may be large.
 	reading chan struct{}
 }
@@ -108,7 +109,7 @@ func New(o Options) (*Server, error) {
 	if len(o.Clusters) == 0 {
 		return nil, errors.New("serve: no cluster to scan")
 	}
-	s := &Server{options: o, log: o.Log, limits: newLimiter(o.Now), first: newFirsts(o.Clusters), reading: make(chan struct{}, bodiesAtOnce)}
+	s := &Server{options: o, log: o.Log, limits: newLimiter(o.Now), first: newFirsts(o.Clusters), reports: &reports{}, reading: make(chan struct{}, bodiesAtOnce)}
 	s.http = &http.Server{
 		Handler: s.handler(), ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Stamp tells one stored scan of a cluster from those before it: it rises with every SaveScan.
+type Stamp int64
+
 // SaveScan keeps what the last round of a cluster found, in place of what an earlier one did. It is stored as
 // compressed JSON.
 func (s *Store) SaveScan(ctx context.Context, cluster string, scan any) error {
@@ -24,35 +27,53 @@ func (s *Store) SaveScan(ctx context.Context, cluster string, scan any) error {
 	}
 	return s.wrap("keeping the scan of "+cluster, s.transact(ctx, func(tx transaction) error {
 		_, err := tx.exec(ctx, `INSERT INTO holdfast_scan (cluster, at, data) VALUES ($1, {now}, $2)
-			ON CONFLICT (cluster) DO UPDATE SET at = {now}, data = $2`, cluster, data.Bytes())
+			ON CONFLICT (cluster) DO UPDATE SET at = CASE WHEN holdfast_scan.at >= {now} THEN holdfast_scan.at + 1 ELSE {now} END, data = $2`,
+			cluster, data.Bytes())
 		return err
 	}))
 }
 
-// Scans calls each with every cluster's last scan, by name, and with what decodes it. One that cannot be decoded,
-// as a newer version may have written it, is for the caller to leave out: the next round replaces it.
-func (s *Store) Scans(ctx context.Context, each func(cluster string, decode func(into any) error) error) error {
-	packed := map[string][]byte{}
-	var clusters []string
+// StoredScan is a cluster's last scan as it lies in the store.
+type StoredScan struct {
+	Cluster string
+	Stamp   Stamp
+	// Decode unpacks it; nil for one whose stamp the caller knew. One that cannot be decoded, as a newer version may
+	// have written it, is for the caller to leave out: the next round replaces it.
+	Decode func(into any) error
+}
+
+// Scans gives every cluster's last scan, by name. Those whose stamps are known by cluster are not read.
+func (s *Store) Scans(ctx context.Context, known map[string]Stamp) ([]StoredScan, error) {
+	var out []StoredScan
 	err := s.transact(ctx, func(tx transaction) error {
-		return tx.query(ctx, "SELECT cluster, data FROM holdfast_scan ORDER BY cluster", func(scan func(...any) error) error {
-			var cluster string
-			var data []byte
-			err := scan(&cluster, &data)
-			clusters = append(clusters, cluster)
-			packed[cluster] = bytes.Clone(data)
+		out = nil
+		err := tx.query(ctx, "SELECT cluster, at FROM holdfast_scan ORDER BY cluster", func(scan func(...any) error) error {
+			var one StoredScan
+			err := scan(&one.Cluster, &one.Stamp)
+			out = append(out, one)
 			return err
 		})
-	})
-	if err != nil {
-		return s.wrap("reading the scans", err)
-	}
-	for _, cluster := range clusters {
-		if err := each(cluster, func(into any) error { return unpack(packed[cluster], into) }); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		for i := range out {
+			if at, is := known[out[i].Cluster]; is && at == out[i].Stamp {
+				continue
+			}
+			err := tx.query(ctx, "SELECT data FROM holdfast_scan WHERE cluster = $1", func(scan func(...any) error) error {
+				var data []byte
+				err := scan(&data)
+				data = bytes.Clone(data)
+				out[i].Decode = func(into any) error { return unpack(data, into) }
+				return err
+			}, out[i].Cluster)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, s.wrap("reading the scans", err)
 }
 
 // mostUnpacked bounds one stored scan, in bytes of JSON.

@@ -132,14 +132,16 @@ func TestScansAreKeptUntilTheClusterGoes(t *testing.T) {
 		}
 		read := func() map[string]scan {
 			out := map[string]scan{}
-			err := s.Scans(t.Context(), func(cluster string, decode func(any) error) error {
-				var one scan
-				err := decode(&one)
-				out[cluster] = one
-				return err
-			})
+			stored, err := s.Scans(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, each := range stored {
+				var one scan
+				if err := each.Decode(&one); err != nil {
+					t.Fatal(err)
+				}
+				out[each.Cluster] = one
 			}
 			return out
 		}
@@ -151,6 +153,48 @@ func TestScansAreKeptUntilTheClusterGoes(t *testing.T) {
 		}
 		if diff := cmp.Diff(map[string]scan{"north": {[]string{"new"}}}, read()); diff != "" {
 			t.Errorf("south is not configured any more: %s", diff)
+		}
+	})
+}
+
+func TestAKnownScanIsNotReadAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, o store.Options) {
+		s := open(t, o)
+		known := map[string]store.Stamp{}
+		// changed lists the clusters whose scans are read, and gets to know them all.
+		changed := func() (out []string) {
+			t.Helper()
+			stored, err := s.Scans(t.Context(), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range stored {
+				if one.Decode != nil {
+					out = append(out, one.Cluster)
+				}
+				known[one.Cluster] = one.Stamp
+			}
+			return out
+		}
+		save := func(cluster string) {
+			t.Helper()
+			if err := s.SaveScan(t.Context(), cluster, "found"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save("north")
+		save("south")
+		if got := changed(); !slices.Equal(got, []string{"north", "south"}) {
+			t.Errorf("at first %q are read, want both", got)
+		}
+		for range 20 { // within one millisecond of the database's clock, some of them
+			if got := changed(); got != nil {
+				t.Fatalf("%q are read again, and nothing changed", got)
+			}
+			save("south")
+			if got := changed(); !slices.Equal(got, []string{"south"}) {
+				t.Fatalf("%q are read, want south, which was kept anew", got)
+			}
 		}
 	})
 }
