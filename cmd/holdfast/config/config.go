@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/bot/identity"
 	"holdfast/detect"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
@@ -40,6 +41,11 @@ type Config struct {
 	// Floor is what every repository's policy is held to.
 	Floor  policy.Floor `json:"floor,omitzero"`
 	Limits Limits       `json:"limits,omitzero"`
+	// Identities tell which users of clusters are which people on the forge. Without an entry nobody is known, and every
+	// pull request of Holdfast's needs two approvals.
+	Identities identity.Mapping `json:"identities,omitzero"`
+	// Commands are what people may ask for in comments.
+	Commands Commands `json:"commands,omitzero"`
 	// Serve is about `holdfast serve` alone, and so is Database.
 	Serve    Serve    `json:"serve,omitzero"`
 	Database Database `json:"database,omitzero"`
@@ -141,6 +147,8 @@ func Decode(name string, data []byte) (*Config, error) {
 		k.signing(c.Signing)
 	}
 	k.ledger(&c)
+	k.identities(c.Identities)
+	k.commands(&c.Commands)
 	k.serve(&c.Serve)
 	k.database(&c.Database)
 	if err := errors.Join(k.errs...); err != nil {

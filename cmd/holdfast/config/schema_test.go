@@ -55,7 +55,7 @@ func schema(t *testing.T, of any, title string) []byte {
 		return nil
 	}
 	// The descriptions are the doc comments; paths are taken from this package's folder.
-	for _, folder := range []string{".", "../../../detect/policy"} {
+	for _, folder := range []string{".", "../../../detect/policy", "../../../bot/command", "../../../bot/identity"} {
 		if err := r.AddGoComments("holdfast/cmd/holdfast/config", folder); err != nil {
 			t.Fatal(err)
 		}
