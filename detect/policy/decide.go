@@ -52,14 +52,17 @@ func (s subject) open() bool {
 }
 
 // Decide answers for one field, or for an object as a whole. The first exception that covers the subject
-// and holds decides, else the first rule that matches, else a drift is an issue and what is no drift is
-// ignored; then floors tighten the answer to a drift, and codify of what codify must not write becomes an
+// and holds decides, else what somebody commanded, else the first rule that matches, else a drift is an issue and what
+// is no drift is ignored; then floors tighten the answer to a drift, and codify of what codify must not write becomes an
 // issue.
 func (p *Policy) Decide(in Input) detect.Decision {
 	s := p.subject(in)
 	decision := p.byException(s)
 	if decision.Rule == "" {
-		decision = p.byRule(s, decision.Trace)
+		trace := decision.Trace
+		if decision = p.byOrder(s, trace); decision.Rule == "" {
+			decision = p.byRule(s, trace)
+		}
 	}
 	if s.open() {
 		for _, f := range p.floors {

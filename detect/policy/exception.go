@@ -32,6 +32,9 @@ type Exception struct {
 	names   string // namespace/name, or name
 	path    pathGlob
 	expires time.Time
+	// command is set for an exception that a command made, and label names it.
+	command *Commanded
+	label   string
 }
 
 // SetLine keeps where the exception stands.
@@ -77,11 +80,17 @@ func parseUntil(text string) (time.Time, error) {
 
 // String names the exception, its file and its place.
 func (e *Exception) String() string {
+	if e.command != nil {
+		return e.label
+	}
 	return fmt.Sprintf("exception (%s, exception %d)", e.file, e.index)
 }
 
 // covers says whether the exception is about the subject at all.
 func (e *Exception) covers(s subject) bool {
+	if e.command != nil {
+		return e.command.about(s)
+	}
 	id := s.in.Finding.Object.ID()
 	name := id.Name
 	if id.Namespace != "" {

@@ -86,6 +86,7 @@ type Policy struct {
 
 	rules      []*Rule
 	exceptions []*Exception
+	orders     []Commanded
 	floors     []Floor
 }
 
