@@ -38,6 +38,8 @@ type Proposal struct {
 	Findings []string
 	Proof    *gitops.Proof
 	Risk     detect.Risk
+	// Once says that it is offered once: after it was merged or closed, by whomever, it never comes back.
+	Once bool
 }
 
 // FileChange is one file of a pull request. Before is nil for a new file, After nil for a removed one.

@@ -63,18 +63,24 @@ type Commenter interface {
 	Comment(ctx context.Context, kind bot.Kind, number int, body string) error
 }
 
+// CommentReader reads what was written on a thread.
+type CommentReader interface {
+	// Comments lists the comments of a thread that were created or changed at since or later, oldest first.
+	Comments(ctx context.Context, kind bot.Kind, number int, since time.Time) ([]bot.Comment, error)
+}
+
 // Publisher is all that publishing needs.
 type Publisher interface {
 	Finder
 	IssueWriter
 	PullRequestWriter
 	Commenter
+	CommentReader
 }
 
 // Conversation reads and answers what people write.
 type Conversation interface {
-	// Comments lists the comments of a thread that were created or changed at since or later, oldest first.
-	Comments(ctx context.Context, kind bot.Kind, number int, since time.Time) ([]bot.Comment, error)
+	CommentReader
 	// Answer writes a comment and gives it with its ID.
 	Answer(ctx context.Context, kind bot.Kind, number int, body string) (bot.Comment, error)
 	// Rewrite replaces the text of a comment of the bot's own.

@@ -38,7 +38,8 @@ func round(t *testing.T, f *folder.Forge, c Commits, wanted ...bot.Proposal) []O
 		threads = append(threads, found...)
 	}
 	now := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
-	return Apply(t.Context(), f, c, Plan(wanted, threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}}), now)
+	x := Publishing{Forge: f, Commits: c, Now: now}
+	return x.Apply(t.Context(), Plan(wanted, threads, Seen{Scopes: map[string]bool{bot.ScopeMark(scope): true}}))
 }
 
 func newFolder(t *testing.T) *folder.Forge {

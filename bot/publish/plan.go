@@ -4,7 +4,6 @@ package publish
 
 import (
 	"fmt"
-	"strings"
 
 	"holdfast/bot"
 	"holdfast/detect"
@@ -19,7 +18,8 @@ const (
 	Update  Verb = "update"
 	Reopen  Verb = "reopen"
 	Close   Verb = "close"
-	Healed  Verb = "mark healed" // an open codify whose drift the engine undid: it stays, and says so
+	Healed  Verb = "mark healed"    // an open codify whose drift the engine undid: it stays, and says so
+	Changed Verb = "mark overtaken" // an open codify in whose place a third value is live, which is answered otherwise
 	Nothing Verb = "nothing"
 )
 
@@ -32,9 +32,6 @@ type Action struct {
 	// Note is added to the comment of a Close: where the evidence stood. May be empty.
 	Note string
 }
-
-// healedMark is the line that tells a codify whose live value is gone for now.
-const healedMark = "<!-- holdfast healed -->"
 
 // Seen is what the scan behind the proposals saw.
 type Seen struct {
@@ -115,8 +112,12 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 	now, before := bot.ParseRecord(p.Body), bot.ParseRecord(t.Body)
 	a := Action{Proposal: p, Thread: t}
 	switch {
-	case t.State == bot.Open && same && strings.Contains(t.Body, healedMark):
+	case p.Once && t.State != bot.Open:
+		a.Verb, a.Reason = Nothing, "it was merged or closed before: it is offered once"
+	case t.State == bot.Open && same && hasNote(t.Body):
 		a.Verb, a.Reason = Update, "the drift is back"
+	case t.State == bot.Open && same && closedAt(t.Body) != "":
+		a.Verb, a.Reason = Update, "the drift is back before its thread was closed"
 	case t.State == bot.Open && same && now.Files == before.Files && (now.Proof == before.Proof || before.Proof == ""):
 		a.Verb, a.Reason = Nothing, "same content"
 	case t.State == bot.Open && same && now.Files == before.Files:
@@ -131,11 +132,11 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 		a.Verb, a.Reason = Nothing, "merged; waiting for the engine"
 	case t.State == bot.Merged:
 		a.Verb, a.Reason = Open, "the earlier one was merged; this is new content"
+	case same && closedAt(t.Body) != "":
+		a.Verb, a.Reason = Reopen, "the drift is back"
 	case p.Kind == bot.AsPullRequest && same:
 		a.Verb, a.Reason = Nothing, "closed unmerged with the same content"
-	case p.Kind == bot.AsIssue && same && strings.Contains(t.Body, closedMark):
-		a.Verb, a.Reason = Reopen, "the drift is back"
-	case p.Kind == bot.AsIssue && same:
+	case same:
 		a.Verb, a.Reason = Nothing, "closed by a person with the same content"
 	default:
 		a.Verb, a.Reason = Reopen, "new content"
@@ -186,10 +187,17 @@ func (s Seen) gone(t bot.Thread, scope string, taken map[string]string) Action {
 		}
 		return Action{Verb: Nothing, Reason: "its drift is still there, but is not answered this way now; left to you", Thread: t}
 	}
-	if isCodify(t) && !record.CloseAfterHeal {
-		if strings.Contains(t.Body, healedMark) {
-			return Action{Verb: Nothing, Reason: "undone by the engine, said so already", Thread: t}
-		}
+	third := isCodify(t) && LiveOf(record, s.Drifts, s.Unknown) == ThirdValue
+	switch {
+	case third && record.CloseAfterHeal:
+		return Action{Verb: Close, Reason: "another value is live now, which is not answered this way", Thread: t}
+	case third && hasMark(t.Body, changedMark):
+		return Action{Verb: Nothing, Reason: "another value is live, said so already", Thread: t}
+	case third:
+		return Action{Verb: Changed, Reason: "another value is live now; merging brings the recorded one back", Thread: t}
+	case isCodify(t) && !record.CloseAfterHeal && hasMark(t.Body, healedMark):
+		return Action{Verb: Nothing, Reason: "undone by the engine, said so already", Thread: t}
+	case isCodify(t) && !record.CloseAfterHeal:
 		return Action{Verb: Healed, Reason: "the live value is gone; merging brings it back", Thread: t}
 	}
 	if revision := s.Revisions[scope]; revision != "" {

@@ -3,10 +3,14 @@ package publish
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/bot"
 	"holdfast/detect"
 )
+
+// closing is when a thread of the tests was closed.
+func closing() time.Time { return time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC) }
 
 // The scope that the tests assess, and one that they do not.
 const (
@@ -25,9 +29,14 @@ func thread(kind bot.Kind, scope, hash string, number int, state bot.State, extr
 }
 
 // recorded is a proposal that remembers something.
-func recorded(kind bot.Kind, hash string, r bot.Record) bot.Proposal {
+func recorded(kind bot.Kind, hash string, r bot.Record, marks ...string) bot.Proposal {
 	p := proposal(kind, scope, hash)
-	p.Body = r.String() + "\n" + p.Body
+	p.Body = r.String() + "\n" + strings.Join(marks, "\n") + p.Body
+	return p
+}
+
+func once(p bot.Proposal) bot.Proposal {
+	p.Once = true
 	return p
 }
 
@@ -61,7 +70,7 @@ func TestPlan(t *testing.T) {
 			[]bot.Thread{thread(issue, scope, "aa", 7, bot.Open, ""), thread(issue, scope, "aa", 3, bot.Open, "")}, []Verb{Nothing, Close}},
 		{"a thread without a marker is left alone", nil, []bot.Thread{{Kind: issue, Number: 1, State: bot.Open, Body: "hello"}}, nil},
 		{"a closed issue whose drift is gone is left alone", nil, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, "")}, nil},
-		{"a drift that is back reopens the issue that Holdfast closed", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, closedMark+"\n")}, []Verb{Reopen}},
+		{"a drift that is back reopens the issue that Holdfast closed", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, closingMark(closing()))}, []Verb{Reopen}},
 		{"an issue that a person closed stays closed for the same content", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, "")}, []Verb{Nothing}},
 		{"new content reopens what a person closed", []bot.Proposal{proposal(issue, scope, "bb")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Closed, "")}, []Verb{Reopen}},
 		{"a pull request closed unmerged stays closed for the same content", []bot.Proposal{proposal(pull, scope, "aa")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, "")}, []Verb{Nothing}},
@@ -75,7 +84,18 @@ func TestPlan(t *testing.T) {
 		{"a codify whose other part drifts on to another answer is cut down", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "11"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
 		{"a codify with another value is updated", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0a": "44"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0a": "11", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
 		{"a pull request whose drift is still there is never said to be undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open, "drift/codify")}, []Verb{Nothing}},
-		{"a codify whose field has a third value now is undone", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}), 1, bot.Open, "drift/codify")}, []Verb{Healed}},
+		{"a codify in whose place a third value is live stays open and says so", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}), 1, bot.Open, "drift/codify")}, []Verb{Changed}},
+		{"it says that once too", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}, changedMark), 1, bot.Open, "drift/codify")}, []Verb{Nothing}},
+		{"what was undone first, and has a third value now, says that instead", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}, healedMark), 1, bot.Open, "drift/codify")}, []Verb{Changed}},
+		{"policy may close it instead of keeping it beside a third value", nil, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}, CloseAfterHeal: true}), 1, bot.Open, "drift/codify")}, []Verb{Close}},
+		{"a third value that is codified too takes the recorded one's place", []bot.Proposal{recorded(pull, "bb", bot.Record{About: map[string]string{"0c": "33"}})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "44"}}), 1, bot.Open, "drift/codify")}, []Verb{Update}},
+		{"a pull request that Holdfast closed comes back with its drift", []bot.Proposal{proposal(pull, scope, "aa")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, closingMark(closing()))}, []Verb{Reopen}},
+		{"an issue whose closing ended half way is written anew when its drift is back", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, closingMark(closing()))}, []Verb{Update}},
+		{"it is closed when its drift stays away", nil, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, closingMark(closing()))}, []Verb{Close}},
+		{"new content reopens a pull request that a person closed", []bot.Proposal{proposal(pull, scope, "bb")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, "")}, []Verb{Reopen}},
+		{"what is offered once does not come back after it was closed, whatever its content", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, "")}, []Verb{Nothing}},
+		{"nor after it was merged", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Merged, "")}, []Verb{Nothing}},
+		{"while it is open it is kept up to date", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "")}, []Verb{Update}},
 		{"a codify that another one took over is closed", []bot.Proposal{codifies("other", bot.Record{About: map[string]string{"0a": "11", "0c": "33"}})},
 			[]bot.Thread{held(recorded(pull, "aa", bot.Record{About: map[string]string{"0c": "33", "0b": "22"}}), 1, bot.Open, "drift/codify")}, []Verb{Open, Close}},
 		{"one that it took over in part is not", []bot.Proposal{codifies("other", bot.Record{About: map[string]string{"0a": "11"}})},

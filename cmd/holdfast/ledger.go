@@ -92,24 +92,19 @@ func (e evidence) quoted(repository string, actions []publish.Action) []publish.
 	return actions
 }
 
-// record appends what a run saw and did to the ledgers of its repositories.
-func (e evidence) record(ctx context.Context, result detect.Scan, outcomes map[string][]publish.Outcome) error {
-	for _, r := range slices.Sorted(maps.Keys(outcomes)) {
-		l, err := e.ledger(r)
-		if err != nil {
-			return err
-		}
-		if l == nil {
-			continue
-		}
-		records := trail.Records(trail.Input{Repository: r, Scan: result, Outcomes: outcomes[r], Policy: e.policy(ctx)})
-		head, n, err := l.Append(ctx, records)
-		if err != nil {
-			return err
-		}
-		if n > 0 && e.session.outcome == nil { // the service tells in its own way
-			fmt.Fprintf(e.session.out, "%-11s %d records in %s at %s\n", "recorded", n, l.Branch, head.Commit)
-		}
+// record appends what a run saw and did to the ledger of a repository.
+func (e evidence) record(ctx context.Context, result detect.Scan, repository string, outcomes []publish.Outcome) error {
+	l, err := e.ledger(repository)
+	if err != nil || l == nil {
+		return err
+	}
+	head, n, err := l.Append(ctx, trail.Records(trail.Input{Repository: repository, Scan: result, Outcomes: outcomes, Policy: e.policy(ctx)}))
+	if err != nil {
+		return err
+	}
+	e.heads[repository] = head
+	if n > 0 && e.session.outcome == nil { // the service tells in its own way
+		fmt.Fprintf(e.session.out, "%-11s %d records in %s at %s\n", "recorded", n, l.Branch, head.Commit)
 	}
 	return nil
 }

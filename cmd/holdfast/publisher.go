@@ -263,19 +263,40 @@ func (p *publisher) publish(ctx context.Context, boards map[string]board, result
 	if err := p.evidence.look(ctx, boards); err != nil {
 		return err
 	}
-	outcomes := map[string][]publish.Outcome{}
 	var failed []error
 	for _, repo := range slices.Sorted(maps.Keys(boards)) {
 		b := boards[repo]
 		scopes.Standings = p.standings(ctx, result, byRepo[repo], b.threads)
-		actions := p.evidence.quoted(repo, publish.Plan(byRepo[repo], b.threads, scopes))
-		outcomes[repo] = publish.Apply(ctx, b.forge, p.commits, actions, p.session.input.Now)
-		for _, o := range outcomes[repo] {
-			p.session.reportOutcome(o)
-			if o.Err != nil {
-				failed = append(failed, o.Err)
-			}
-		}
+		failed = append(failed, p.carryOut(ctx, repo, b, result, publish.Plan(byRepo[repo], b.threads, scopes)))
 	}
-	return errors.Join(append(failed, p.evidence.record(ctx, result, outcomes))...)
+	return errors.Join(failed...)
+}
+
+// carryOut makes one repository's forge look as planned. What says that a drift is over is on record before it is said
+// there, and quotes where the ledger then stands; a run that dies in between is made up for by the next.
+func (p *publisher) carryOut(ctx context.Context, repo string, b board, result detect.Scan, actions []publish.Action) error {
+	first, late := publish.Late(publish.Fair(actions))
+	x := publish.Publishing{
+		Forge: b.forge, Commits: p.commits, Now: p.session.input.Now, Claimant: repo, Budget: p.session.budgets.of(repo),
+	}
+	outcomes := x.Apply(ctx, first)
+	recorded := slices.Clone(outcomes)
+	for _, a := range late {
+		recorded = append(recorded, publish.Outcome{Action: a, Thread: a.Thread})
+	}
+	if err := p.evidence.record(ctx, result, repo, recorded); err != nil {
+		p.report(outcomes)
+		return err
+	}
+	return p.report(append(outcomes, x.Apply(ctx, p.evidence.quoted(repo, late))...))
+}
+
+// report tells what was done, and gives what failed.
+func (p *publisher) report(outcomes []publish.Outcome) error {
+	var failed []error
+	for _, o := range outcomes {
+		p.session.reportOutcome(o)
+		failed = append(failed, o.Err)
+	}
+	return errors.Join(failed...)
 }

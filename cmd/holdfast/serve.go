@@ -96,7 +96,7 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	metrics := serve.NewMetrics(version)
 	forges := &openForges{now: s.now, metrics: metrics, tracer: tracer, open: map[string]openedForge{}}
 	base.service = service{
-		kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
+		budgets: newBudgets(s.now, base.config), kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
 		commits: func(c publish.Commits) publish.Commits { return timedCommits{c, s.now, metrics.Git} },
 	}
 	clusters, audits, err := serveClusters(base)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/bot/forge"
 	"holdfast/bot/publish"
@@ -57,6 +58,8 @@ type service struct {
 	outcome func(publish.Outcome)
 	// commits wraps what pushes branches; nil leaves it.
 	commits func(publish.Commits) publish.Commits
+	// budgets are what may be created on forges, from run to run; nil has them anew in each.
+	budgets *budgets
 }
 
 // newSession checks everything that can be checked before a cluster or repository is read.
@@ -83,6 +86,9 @@ func (x *session) begin() (*session, error) {
 	run.sources.kept = run.kept
 	if run.charts, err = newChartSources(run); err != nil {
 		return nil, err
+	}
+	if run.budgets == nil {
+		run.budgets = newBudgets(run.streams.now, run.config)
 	}
 	run.input.Now = run.streams.now()
 	run.input.Chart, run.input.Bound, run.input.Progress = run.charts.fetch, run.bound, run.progress
@@ -214,6 +220,7 @@ func (x *session) newTargets(given []gitops.Application, objects []gitops.Object
 			}
 		}
 		if err == nil {
+			snapshot.Settle()
 			x.namespaced = snapshot.Namespaced
 		}
 		return []scan.Target{{Name: name, Tier: tier, Cluster: dump{snapshot, err}, Applications: given, Objects: objects, OnlyGiven: only}}, nil
@@ -381,8 +388,12 @@ func (x *session) reportOutcome(o publish.Outcome) {
 		name, title = string(o.Thread.Kind), o.Thread.Title
 	}
 	verb := string(o.Action.Verb)
-	if o.Err != nil {
+	switch {
+	case o.Err != nil:
 		verb = "failed"
+	case !o.Waits.IsZero():
+		verb = "waits"
+		o.Action.Reason += fmt.Sprintf("; what may be created on the forge is used up until %s", o.Waits.UTC().Format(time.RFC3339))
 	}
 	line := fmt.Sprintf("%-11s %-12s %s  %s", verb, name, title, o.Action.Reason)
 	if o.Thread.URL != "" {

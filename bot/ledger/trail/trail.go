@@ -44,7 +44,7 @@ func Records(in Input) []ledger.Record {
 		}
 	}
 	for _, o := range in.Outcomes {
-		if o.Err == nil {
+		if o.Err == nil && o.Waits.IsZero() {
 			b.outcome(o)
 		}
 	}

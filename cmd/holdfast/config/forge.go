@@ -27,6 +27,15 @@ type Forge struct {
 	App *App `json:"app,omitempty"`
 	// Path is the directory of a folder forge.
 	Path string `json:"path,omitempty"`
+	// Limits bound what is created there: pull requests, issues, comments and their changes. Default with github: what
+	// GitHub allows, 80 a minute and 500 an hour; with others none.
+	Limits *ForgeLimits `json:"limits,omitempty"`
+}
+
+// ForgeLimits bound what is created on a forge with one account. 0 is no bound.
+type ForgeLimits struct {
+	Minute int `json:"minute,omitempty" jsonschema:"minimum=0"`
+	Hour   int `json:"hour,omitempty" jsonschema:"minimum=0"`
 }
 
 // App is a GitHub App installation.
@@ -52,6 +61,9 @@ func (a App) PrivateKey() ([]byte, error) {
 
 func (k *checker) forge(r *Repository) {
 	f := r.Forge
+	if l := f.Limits; l != nil && (l.Minute < 0 || l.Hour < 0) {
+		k.fail(r.line, "repositories: forge: limits: want numbers of 0 or more, 0 for no bound")
+	}
 	if f.Type == "folder" {
 		if f.Path == "" {
 			k.fail(r.line, "repositories: forge: a folder forge needs path, the directory that it writes to")
