@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"gitops/engines"},
 	{"gitops/codify"},
 	{"detect"},
-	{"detect/compare", "detect/assess", "detect/live", "detect/audit"},
+	{"detect/compare", "detect/assess", "detect/live", "detect/audit", "detect/setting"},
 	{"detect/classify", "detect/policy", "detect/audit/webhook"},
 	{"detect/scan"},
 	{"templates"},
@@ -43,7 +43,7 @@ var layers = [][]string{
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "bot", "bot/command", "bot/identity", "bot/propose", "templates",
+	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates",
 }
 
 // vendorOnly names modules that one folder alone may import.

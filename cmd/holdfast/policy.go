@@ -121,21 +121,29 @@ loosened by it.`,
 
 func newPolicyShowCommand(s streams) *cobra.Command {
 	var flags policyFlags
+	var standards []string
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Print the policy that is in force",
 		Long: `Prints the policy that is in force: a built-in one as it is written, with its reasons, or a file's
 rules followed by those of the built-in policy that it extends. What a floor adds stands below, as a
-comment. The output is itself a policy.
+comment. The output is itself a policy. With --standard, it lists instead which controls of a
+compliance standard findings refer to, and what refers to each.
 
 Exit code 0: shown. 2: an error.`,
 		Example: `  # start a policy from the built-in one
   holdfast policy show --tier staging > .holdfast.yaml
 
   # a repository's policy as this server sees it
-  holdfast policy show --policy .holdfast.yaml --config holdfast.yaml`,
+  holdfast policy show --policy .holdfast.yaml --config holdfast.yaml
+
+  # what of PCI DSS is mapped
+  holdfast policy show --standard pci-dss`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if len(standards) > 0 {
+				return showStandards(s.out, standards)
+			}
 			chosen, err := flags.orHere().load()
 			if err != nil {
 				return err
@@ -144,6 +152,7 @@ Exit code 0: shown. 2: an error.`,
 		},
 	}
 	flags.register(cmd, policyHere, configHere)
+	cmd.Flags().StringSliceVar(&standards, "standard", nil, "`NAME` of a compliance standard whose mapped controls are listed instead, repeatable")
 	return cmd
 }
 

@@ -26,6 +26,8 @@ type Assessor struct {
 	topics     map[string]topic
 	categories map[Category]*controls
 	pods       policy.Evaluator
+
+	expectations map[string]Expectation
 }
 
 // Input is one drifted field, or one object on one side only.
@@ -89,7 +91,7 @@ func fieldCategory(f detect.Field) Category {
 // New reads the embedded tables strictly. It fails on an unknown key, on a class without a level, and on a
 // control that its standard's catalogue does not hold.
 func New() (*Assessor, error) {
-	a := &Assessor{classes: map[string]*class{}, catalog: map[string]*standard{}, topics: map[string]topic{}}
+	a := &Assessor{classes: map[string]*class{}, catalog: map[string]*standard{}, topics: map[string]topic{}, expectations: map[string]Expectation{}}
 	if err := a.load(); err != nil {
 		return nil, fmt.Errorf("the tables of risks and controls: %w", err)
 	}

@@ -83,6 +83,8 @@ type tables struct {
 	Standards  []*standard            `json:"standards,omitempty"`
 	Topics     []topic                `json:"topics,omitempty"`
 	Categories map[Category]*controls `json:"categories,omitempty"`
+
+	Expectations []expectation `json:"expectations,omitempty"`
 }
 
 type controls struct {
@@ -109,6 +111,7 @@ func (a *Assessor) load() error {
 		all.Sensitive = append(all.Sensitive, t.Sensitive...)
 		all.Standards = append(all.Standards, t.Standards...)
 		all.Topics = append(all.Topics, t.Topics...)
+		all.Expectations = append(all.Expectations, t.Expectations...)
 		if t.Categories != nil {
 			all.Categories = t.Categories
 		}
@@ -123,7 +126,10 @@ func (a *Assessor) load() error {
 	if a.sensitive, err = a.addMatches(all.Sensitive, false); err != nil {
 		return err
 	}
-	return a.addStandards(all.Standards, all.Topics)
+	if err := a.addStandards(all.Standards, all.Topics); err != nil {
+		return err
+	}
+	return a.addExpectations(all.Expectations)
 }
 
 func (a *Assessor) addClasses(list []*class) error {
