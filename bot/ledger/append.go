@@ -13,7 +13,9 @@ import (
 // Ledger is the branch of a repository that records go to.
 type Ledger struct {
 	// Open reads the repository anew, as Options says.
-	Open   func(ctx context.Context) (*repo.Repository, error)
+	Open func(ctx context.Context) (*repo.Repository, error)
+	// Whole opens it with the content of the branch's files; needed by Standing alone.
+	Whole  func(ctx context.Context) (*repo.Repository, error)
 	Branch string
 	Signer sign.Signer
 	Author repo.Person
@@ -73,20 +75,24 @@ func (l Ledger) head(r *repo.Repository) (Head, error) {
 	return Head{Commit: commit, Time: at}, err
 }
 
+// names gives where the ledger stands, and its records by the paths of their files.
+func (l Ledger) names(r *repo.Repository) (Head, []string, error) {
+	head, err := l.head(r)
+	if err != nil || head.Commit == "" {
+		return head, nil, err
+	}
+	names, err := r.Names(head.Commit)
+	return head, names, err
+}
+
 func (l Ledger) append(ctx context.Context, records []Record) (Head, int, error) {
 	r, err := l.Open(ctx)
 	if err != nil {
 		return Head{}, 0, err
 	}
-	head, err := l.head(r)
+	head, names, err := l.names(r)
 	if err != nil {
 		return head, 0, err
-	}
-	var names []string
-	if head.Commit != "" {
-		if names, err = r.Names(head.Commit); err != nil {
-			return head, 0, err
-		}
 	}
 	state, err := NewState(names)
 	if err != nil {

@@ -164,6 +164,29 @@ type Command struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// Order is the content of an Ordered.
+type Order struct {
+	Finding     string             `json:"finding"`
+	Cluster     string             `json:"cluster,omitempty"`
+	Object      string             `json:"object,omitempty"`
+	Disposition detect.Disposition `json:"disposition"`
+	// Fields are those that it is about.
+	Fields []OrderedField `json:"fields"`
+	Thread *Thread        `json:"thread,omitempty"`
+	// Comment is the URL of the command.
+	Comment string `json:"comment,omitempty"`
+	By      string `json:"by"`
+	// Ended says that another command has taken its place.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// OrderedField is a field, as outputs print its path, the empty one being the object as a whole, and a digest of what
+// Git and the cluster had then: another content is not what was asked about.
+type OrderedField struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
 // Approval is the content of an Approved.
 type Approval struct {
 	Thread Thread `json:"thread"`
@@ -182,12 +205,16 @@ type Approval struct {
 type Exception struct {
 	Finding string `json:"finding,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
-	// Object and Path are as a policy's exception has them.
-	Object string    `json:"object,omitempty"`
-	Path   string    `json:"path,omitempty"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	Until  time.Time `json:"until"`
+	// Object is as a policy's exception has it. Paths are the fields, as outputs print them; the empty one is the object
+	// as a whole.
+	Object string   `json:"object,omitempty"`
+	Paths  []string `json:"paths,omitempty"`
+	// Thread is where it was asked for, Comment the URL of the command.
+	Thread  *Thread   `json:"thread,omitempty"`
+	Comment string    `json:"comment,omitempty"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	Until   time.Time `json:"until"`
 	// Ended says that it was taken back, or that its end has come.
 	Ended bool `json:"ended,omitempty"`
 }
@@ -234,6 +261,8 @@ func ContentOf(k Kind) any {
 		return &Proposal{}
 	case Commanded:
 		return &Command{}
+	case Ordered:
+		return &Order{}
 	case Approved:
 		return &Approval{}
 	case Excepted:

@@ -42,6 +42,7 @@ const (
 	Decided      Kind = "decision"  // what policy says of it
 	Proposed     Kind = "proposal"  // a thread was opened or changed
 	Commanded    Kind = "command"   // somebody gave a command
+	Ordered      Kind = "order"     // somebody wants a drift answered otherwise than policy does
 	Approved     Kind = "approval"  // somebody approved, or refused
 	Excepted     Kind = "exception" // a drift may stay, until when
 	Merged       Kind = "merge"     // a pull request was merged
@@ -52,7 +53,7 @@ const (
 
 // Kinds lists all, in the order of a drift's life.
 func Kinds() []Kind {
-	return []Kind{FindingSeen, Decided, Proposed, Commanded, Approved, Excepted, Merged, Healed, Converged, ThreadClosed}
+	return []Kind{FindingSeen, Decided, Proposed, Commanded, Ordered, Approved, Excepted, Merged, Healed, Converged, ThreadClosed}
 }
 
 // typePrefix and typeVersion make a kind into the URI of its predicate type.
@@ -91,8 +92,8 @@ func SubjectOfFinding(id string) string { return "finding/" + id }
 // and ThreadClosed.
 func SubjectOfThread(repo, key string) string { return "thread/" + repo + "/" + key }
 
-// SubjectOfEvent names what happens once: a command by its comment's URL, an approval by its review's URL, an
-// exception by its finding and its end.
+// SubjectOfEvent names a command by its comment's URL and line, an approval by its review's URL, and an order or an
+// exception by its finding, of which the newest counts.
 func SubjectOfEvent(k Kind, id string) string { return string(k) + "/" + id }
 
 // Name is what the name of a record's file says.

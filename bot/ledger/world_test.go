@@ -73,6 +73,9 @@ func (w *world) ledger() ledger.Ledger {
 		Open: func(ctx context.Context) (*repo.Repository, error) {
 			return repo.Open(ctx, ledger.Options(w.dir, repo.Auth{}, ledger.DefaultBranch))
 		},
+		Whole: func(ctx context.Context) (*repo.Repository, error) {
+			return repo.Open(ctx, repo.Options{URL: w.dir, Branch: ledger.DefaultBranch, Depth: 1})
+		},
 		Branch: ledger.DefaultBranch, Signer: w.key.signer, Author: holdfast, Now: func() time.Time { return w.now },
 		Wait: func(context.Context, int) error { return nil },
 	}

@@ -23,7 +23,9 @@ func (p *Policy) Marshal() ([]byte, error) {
 		document.Rules = append(document.Rules, rule)
 	}
 	for _, e := range p.exceptions {
-		document.Exceptions = append(document.Exceptions, *e)
+		if e.command == nil { // else the ledger has it
+			document.Exceptions = append(document.Exceptions, *e)
+		}
 	}
 	return MarshalYAML(document)
 }

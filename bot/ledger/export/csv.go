@@ -106,6 +106,12 @@ func summarize(e ledger.Entry) summary {
 			outcome = "changes requested"
 		}
 		return summary{who: c.By, outcome: outcome, thread: threadOf(c.Thread), text: strings.TrimSpace(outcome + " " + c.Commit + " " + c.Reason)}
+	case *ledger.Order:
+		outcome := "asked for"
+		if c.Ended {
+			outcome = "ended"
+		}
+		return summary{cluster: c.Cluster, object: c.Object, disposition: string(c.Disposition), who: c.By, outcome: outcome, thread: threadOf(value(c.Thread)), text: fmt.Sprintf("%s asked to %s", c.By, c.Disposition)}
 	case *ledger.Exception:
 		outcome := "until " + c.Until.UTC().Format(time.RFC3339)
 		if c.Ended {

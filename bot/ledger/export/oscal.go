@@ -92,6 +92,8 @@ func (o *OSCAL) follow(e ledger.Entry, s summary, props []property) {
 		note("remediating", c.Findings...)
 	case *ledger.Command:
 		note("", o.threads[c.Thread.Key]...)
+	case *ledger.Order:
+		note("", c.Finding)
 	case *ledger.Approval:
 		note("", o.threads[c.Thread.Key]...)
 	case *ledger.Exception:
