@@ -98,8 +98,10 @@ func (e evidence) record(ctx context.Context, result detect.Scan, repository str
 	if err != nil || l == nil {
 		return err
 	}
-	head, n, err := l.Append(ctx, trail.Records(trail.Input{Repository: repository, Scan: result, Outcomes: outcomes, Policy: e.policy(ctx)}))
-	if err != nil {
+	records := trail.Records(trail.Input{Repository: repository, Scan: result, Outcomes: outcomes, Policy: e.policy(ctx)})
+	var head ledger.Head
+	var n int
+	if err := e.session.effects.Do("append to ledger "+l.Branch, func() (err error) { head, n, err = l.Append(ctx, records); return err }); err != nil {
 		return err
 	}
 	e.heads[repository] = head

@@ -16,9 +16,11 @@ var version = "dev"
 // graceTime is how long an interrupted run may take to end what it is at. The service takes its own grace time first.
 const graceTime = 10 * time.Second
 
-func main() {
+func main() { execute(standardStreams()) }
+
+// execute runs the program and ends the process.
+func execute(s streams) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	s := standardStreams()
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once

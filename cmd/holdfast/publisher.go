@@ -117,14 +117,23 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 	p := &publisher{session: x, evidence: e, commits: commits{
 		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads,
 	}}
+	p.commits = x.effects.Commits(p.commits)
 	if x.service.commits != nil {
 		p.commits = x.service.commits(p.commits)
 	}
 	return p, nil
 }
 
-// forge gives the forge of a repository, as the configuration names it.
+// forge gives the forge of a repository, as the configuration names it, with an eye on what is written to it.
 func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, error) {
+	opened, err := p.open(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	return p.session.effects.Forge(opened), nil
+}
+
+func (p *publisher) open(ctx context.Context, repo string) (forge.Publisher, error) {
 	r := p.session.config.Repository(repo)
 	if r == nil || r.Forge == nil {
 		return nil, fmt.Errorf("no forge is configured for %s: add the repository, with its forge, to holdfast.yaml", orDefault(repo, "the repository"))

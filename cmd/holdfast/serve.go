@@ -96,7 +96,7 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	metrics := serve.NewMetrics(version)
 	forges := &openForges{now: s.now, metrics: metrics, tracer: tracer, open: map[string]openedForge{}}
 	base.service = service{
-		budgets: newBudgets(s.now, base.config), kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
+		budgets: newBudgets(s.now, base.config), effects: effectLog(log).And(s.effects), kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
 		commits: func(c publish.Commits) publish.Commits { return timedCommits{c, s.now, metrics.Git} },
 	}
 	clusters, audits, err := serveClusters(base)
@@ -121,6 +121,20 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 
 func graceOf(s config.Serve) time.Duration { return cmp.Or(time.Duration(s.Grace), 10*time.Second) }
 
+// effectLog logs each outside effect before and after.
+func effectLog(log *slog.Logger) publish.Watch {
+	return func(effect string) func(error) {
+		log.Debug("effect begins", "effect", effect)
+		return func(err error) {
+			if err != nil {
+				log.Debug("effect failed", "effect", effect, "error", err.Error())
+				return
+			}
+			log.Debug("effect ends", "effect", effect)
+		}
+	}
+}
+
 // newLogger writes to stderr, as JSON unless the configuration says otherwise.
 func newLogger(s streams, settings config.Serve) *slog.Logger {
 	var level slog.Level
@@ -134,7 +148,7 @@ func newLogger(s streams, settings config.Serve) *slog.Logger {
 
 // openStore opens the queue: the file of the flag, else what the configuration says, else a file beside it.
 func openStore(ctx context.Context, c *config.Config, file, flag string, log *slog.Logger) (*store.Store, error) {
-	options := store.Options{Log: log, File: flag}
+	options := store.Options{Log: log, File: flag, Lease: time.Duration(c.Database.Lease)}
 	if flag == "" {
 		url, err := c.Database.URL()
 		if err != nil {

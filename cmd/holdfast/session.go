@@ -58,13 +58,15 @@ type service struct {
 	outcome func(publish.Outcome)
 	// commits wraps what pushes branches; nil leaves it.
 	commits func(publish.Commits) publish.Commits
+	// effects is told of each outside effect; nil is not.
+	effects publish.Watch
 	// budgets are what may be created on forges, from run to run; nil has them anew in each.
 	budgets *budgets
 }
 
 // newSession checks everything that can be checked before a cluster or repository is read.
 func newSession(s streams, flags inputFlags) (*session, error) {
-	x := &session{flags: flags, out: s.out, streams: s}
+	x := &session{flags: flags, out: s.out, streams: s, service: service{effects: s.effects}}
 	var err error
 	if x.config, err = loadConfig(flags.config); err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"holdfast/bot/publish"
 )
 
 // streams are the ends that a command reads and writes.
@@ -20,6 +22,8 @@ type streams struct {
 	// grace, when set, is how long the process may take to end after a signal, in nanoseconds; a command that needs
 	// longer than most says so here.
 	grace *atomic.Int64
+	// effects, when set, is told of each outside effect; tests end the process at them.
+	effects publish.Watch
 }
 
 // checked remembers the first failure to write, so that a full disk does not pass for an empty answer.

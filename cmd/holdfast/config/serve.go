@@ -19,6 +19,8 @@ type Database struct {
 	URLFile string `json:"urlFile,omitempty"`
 	// URLEnv is an environment variable that holds it.
 	URLEnv string `json:"urlEnv,omitempty"`
+	// Lease is how long a process that died keeps its jobs and locks from the others, as 45s, which is the default.
+	Lease policy.Duration `json:"lease,omitzero"`
 
 	line int
 }
@@ -96,9 +98,15 @@ func (a AuditWebhook) Token() (string, error) {
 // shortestInterval is the shortest time between two scans of a cluster. Tests go below it by their own means.
 const shortestInterval = time.Second
 
+// shortestLease is the shortest time after which a process that is not heard of counts as dead.
+const shortestLease = time.Second
+
 func (k *checker) database(d *Database) {
 	k.oneOf(d.line, "database", "urlFile", d.URLFile, "urlEnv", d.URLEnv)
 	k.variable(d.line, "database: urlEnv", d.URLEnv)
+	if d.Lease != 0 && time.Duration(d.Lease) < shortestLease {
+		k.fail(d.line, "database: lease: want at least %s", shortestLease)
+	}
 	if d.File != "" && d.URLFile+d.URLEnv != "" {
 		k.fail(d.line, "database: has a file and a URL; want one of them")
 	}
