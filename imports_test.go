@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
 	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export"},
 	{"bot/ledger/trail"},
+	{"bot/report/capacity", "bot/report/capacity/simulate"},
 	{"bot/serve"},
 	{"cmd/holdfast/config"},
 	{"cmd/holdfast"},
@@ -43,7 +44,7 @@ var layers = [][]string{
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates",
+	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
 }
 
 // vendorOnly names modules that one folder alone may import.

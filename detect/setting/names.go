@@ -136,7 +136,9 @@ func ParseTier(text string) (detect.Tier, error) {
 }
 
 // ParseStandard reads a compliance standard in the spellings that people use, and gives its id in the catalogue, or CIS.
-func ParseStandard(text string) (string, error) { return find("compliance standard", text, standards()) }
+func ParseStandard(text string) (string, error) {
+	return find("compliance standard", text, standards())
+}
 
 // StandardName is a standard's in print.
 func StandardName(id string) string { return nameOf(id, standards()) }
