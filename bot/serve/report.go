@@ -9,6 +9,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/bot/propose"
+	"holdfast/bot/publish"
 	"holdfast/detect"
 	"holdfast/gitops"
 )
@@ -26,6 +27,8 @@ type Report struct {
 	Scan      detect.Scan
 	Published Published
 	Reads     []Reads
+	// History is what became of each drift, and of those that are gone for some time, by the findings' IDs.
+	History map[string]Past
 }
 
 // Published is what became of a scan on the forges.
@@ -34,6 +37,8 @@ type Published struct {
 	Plans map[string]propose.Plan
 	// Effects counts what was done, as open pull-request or close issue.
 	Effects map[string]int
+	// Threads are the pull requests and issues as the round left them.
+	Threads []Thread `json:",omitempty"`
 	// Reads are what the Applications read of repositories.
 	Reads []Reads `json:"-"`
 }
@@ -93,7 +98,13 @@ func (r *Report) fill(scan detect.Scan) {
 // after settles what a report takes over from the one before it.
 func (r *Report) after(reports []Report) {
 	r.Reads, r.Published.Reads = r.Published.Reads, nil
+	var before Report
 	i := slices.IndexFunc(reports, func(other Report) bool { return other.Cluster == r.Cluster })
+	if i >= 0 {
+		before = reports[i]
+	}
+	r.Published.Threads = withFindings(r.Published.Threads, before.Published.Threads)
+	r.History = history(before.History, *r, !r.Scan.Time.IsZero())
 	if r.Error == "" {
 		return
 	}
@@ -101,7 +112,6 @@ func (r *Report) after(reports []Report) {
 	if i < 0 {
 		return
 	}
-	before := reports[i]
 	if before.Error != "" && !before.FailingSince.IsZero() {
 		r.FailingSince = before.FailingSince
 	}
@@ -117,6 +127,12 @@ func (r *Report) after(reports []Report) {
 	}
 	maps.Copy(plans, r.Published.Plans)
 	r.Published.Plans = plans
+	for _, t := range before.Published.Threads { // of forges that were not reached
+		if !slices.ContainsFunc(r.Published.Threads, func(now Thread) bool { return now.URL == t.URL }) {
+			t.Verb, t.Reason = publish.Nothing, "the last round did not reach it"
+			r.Published.Threads = append(r.Published.Threads, t)
+		}
+	}
 }
 
 // Drifts counts the findings that are drift.

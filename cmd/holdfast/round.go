@@ -96,7 +96,12 @@ func (r *round) published() []string {
 // Publish implements serve.Round.
 func (r *round) Publish(ctx context.Context, others []serve.Report) (serve.Published, error) {
 	out := serve.Published{Plans: map[string]propose.Plan{}, Effects: map[string]int{}, Reads: r.reads(ctx)}
-	r.session.outcome = func(o publish.Outcome) { r.note(o, out.Effects) }
+	r.session.outcome = func(o publish.Outcome) {
+		r.note(o, out.Effects)
+		if thread, there := serve.ThreadOf(o); there {
+			out.Threads = append(out.Threads, thread)
+		}
+	}
 	var failed []error
 	for _, url := range r.published() {
 		if err := r.publishTo(ctx, url, others, out.Plans); err != nil {
@@ -160,6 +165,11 @@ func (r *round) note(o publish.Outcome, effects map[string]int) {
 	if o.Err != nil {
 		effects["failed to "+effect]++
 		log.Error("failed to "+effect, "error", o.Err.Error())
+		return
+	}
+	if !o.Waits.IsZero() {
+		effects["waits to "+effect]++
+		log.Info("waits to "+effect, "until", o.Waits)
 		return
 	}
 	effects[effect]++
