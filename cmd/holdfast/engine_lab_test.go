@@ -20,8 +20,9 @@ var engineLab = struct {
 // TestMain runs the tests, or is the program itself where a test starts it so.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		main()
-		return
+		s := standardStreams()
+		s.effects = askBeforeEffects(os.Getenv(effectSocket))
+		execute(s)
 	}
 	os.Exit(engineLab.Run(m))
 }

@@ -41,6 +41,8 @@ type serving struct {
 	cmd     *exec.Cmd
 	log     *lockedBuffer
 	ended   chan error
+	// args and env are what it is started with beside its configuration.
+	args, env []string
 }
 
 type lockedBuffer struct {
@@ -88,12 +90,7 @@ func newService(t *testing.T) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.address = port.Addr().String()
-	port.Close()
+	s.address = freeAddress(t)
 	for name, text := range map[string]string{
 		"live.yaml": string(live), "policy.yaml": string(policy), "key": string(pem.EncodeToMemory(block)), "hook-secret": hookSecret + "\n",
 		"holdfast.yaml": `apiVersion: holdfast/v1
@@ -114,7 +111,20 @@ serve: {listen: "` + s.address + `", grace: 5s, logLevel: debug}
 			t.Fatal(err)
 		}
 	}
+	at := func(name string) string { return filepath.Join(s.dir, name) }
+	s.args = []string{"--live", at("live.yaml"), "--git", fleetURL + "=" + at("fleet.git"), "--policy", at("policy.yaml")}
 	return s
+}
+
+// freeAddress gives an address that nobody listens on now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	return port.Addr().String()
 }
 
 func (s *serving) start() {
@@ -123,9 +133,8 @@ func (s *serving) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	at := func(name string) string { return filepath.Join(s.dir, name) }
-	s.cmd = exec.Command(self, "serve", "--config", at("holdfast.yaml"), "--live", at("live.yaml"), "--git", fleetURL+"="+at("fleet.git"), "--policy", at("policy.yaml"))
-	s.cmd.Env = append(os.Environ(), asProgram+"=1")
+	s.cmd = exec.Command(self, append([]string{"serve", "--config", filepath.Join(s.dir, "holdfast.yaml")}, s.args...)...)
+	s.cmd.Env = append(append(os.Environ(), asProgram+"=1"), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
