@@ -127,6 +127,11 @@ func TestThreadsOfAReport(t *testing.T) {
 	if _, there := ThreadOf(publish.Outcome{Action: pull.Action, Err: fmt.Errorf("no answer")}); there {
 		t.Error("a pull request that could not be opened is told of")
 	}
+	waiting := pull
+	waiting.Waits = hour(5)
+	if got, _ := ThreadOf(waiting); got.Verb != publish.Nothing || !strings.Contains(got.Reason, "waits") {
+		t.Errorf("%+v, want a thread that waits", got)
+	}
 	closing := publish.Outcome{Action: publish.Action{Verb: publish.Close, Reason: "agreed"}, Thread: pull.Thread}
 	closed, _ := ThreadOf(closing)
 	before := Report{Cluster: "north", Published: Published{Threads: []Thread{got}}}

@@ -35,7 +35,7 @@ type File struct{ Path, Diff string }
 
 // ThreadOf gives what a report keeps of an outcome; false where there is no thread, as where it could not be opened.
 func ThreadOf(o publish.Outcome) (Thread, bool) {
-	if o.Err != nil || o.Thread.URL == "" && o.Thread.Number == 0 {
+	if o.Err != nil || o.Thread.Number == 0 {
 		return Thread{}, false
 	}
 	p := o.Action.Proposal
@@ -43,7 +43,10 @@ func ThreadOf(o publish.Outcome) (Thread, bool) {
 		Kind: o.Thread.Kind, Number: o.Thread.Number, URL: o.Thread.URL, Title: o.Thread.Title, State: o.Thread.State,
 		Disposition: p.Disposition, Verb: o.Action.Verb, Reason: o.Action.Reason, Findings: p.Findings, Proof: p.Proof,
 	}
-	switch o.Action.Verb { // the thread is as the forge gave it before its state was set
+	if !o.Waits.IsZero() {
+		t.Verb, t.Reason = publish.Nothing, "waits for the budget of what may be created"
+	}
+	switch t.Verb { // the thread is as the forge gave it before its state was set
 	case publish.Close:
 		t.State = bot.Closed
 	case publish.Open, publish.Reopen:
