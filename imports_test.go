@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"gitops/codify"},
 	{"detect"},
 	{"detect/compare", "detect/assess", "detect/live", "detect/audit", "detect/setting"},
-	{"detect/classify", "detect/policy", "detect/audit/webhook"},
+	{"detect/classify", "detect/policy", "detect/audit/webhook", "detect/access"},
 	{"detect/scan"},
 	{"templates"},
 	{"bot"},
@@ -33,9 +33,10 @@ var layers = [][]string{
 	{"bot/forge/transport"},
 	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
 	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export"},
-	{"bot/ledger/trail"},
+	{"bot/ledger/trail", "bot/steer"},
 	{"bot/report/capacity", "bot/report/capacity/simulate"},
 	{"bot/serve"},
+	{"bot/dashboard"},
 	{"cmd/holdfast/config"},
 	{"cmd/holdfast"},
 }
@@ -44,7 +45,7 @@ var layers = [][]string{
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
+	"detect/classify", "detect/access", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
 }
 
 // vendorOnly names modules that one folder alone may import.
