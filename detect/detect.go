@@ -166,8 +166,8 @@ type Field struct {
 	AfterHeal string      `json:"afterHeal,omitempty"`
 	Offer     Disposition `json:"offer,omitempty"`
 	Grant
-	// Leaves says, and why, that a codify takes the field out of Git instead of writing the live value: something
-	// else sets it. Empty for none.
+	// Leaves says, and why, that a codify takes the field out of Git, or leaves it out, instead of writing the live
+	// value: something else sets it. Empty for none.
 	Leaves string `json:"leaves,omitempty"`
 }
 
@@ -239,6 +239,9 @@ type Finding struct {
 	// Declared and Live are the two sides that were compared; nil where the object does not exist.
 	Declared *gitops.Declared `json:"-"`
 	Live     *gitops.Object   `json:"-"`
+	// Doubt says, of an object that exists in Git only, why it may stand in the cluster all the same; empty where it is
+	// known that it does not.
+	Doubt string `json:"doubt,omitempty"`
 	// Unauthored are, of an object that exists live only, the fields that neither people nor tools wrote, but
 	// controllers, admission or the engine.
 	Unauthored []gitops.Path `json:"-"`

@@ -155,8 +155,10 @@ type Render struct {
 	Detect bool
 	// Recurse reads sub-folders of a plain folder too.
 	Recurse bool
-	// Namespace is given to namespaced objects that name none.
-	Namespace string
+	// Namespace is given to namespaced objects that name none. NamespaceAssumed says that nobody named it: whoever
+	// applies the folder may have named another one.
+	Namespace        string
+	NamespaceAssumed bool
 	// File is where the engine's object itself stands in the repository, when it does: the place of
 	// inline patches, images and substitutions. Document is its index in File.
 	File     string

@@ -21,7 +21,14 @@ func Build(ctx context.Context, in Input) ([]bot.Proposal, []Skipped, error) {
 		return nil, nil, err
 	}
 	var out []bot.Proposal
-	for _, j := range joined(groups) {
+	theirs, err := groupsElsewhere(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, j := range joined(slices.Concat(groups, theirs)) {
+		if !j.here() {
+			continue
+		}
 		proposal, missed, err := j.codify(ctx, plans)
 		if err != nil {
 			return nil, nil, fmt.Errorf("application %s: %w", j.lead().app.ID(), err)
@@ -81,6 +88,8 @@ type group struct {
 	wishes []codify.Wish
 	// reads are the files that its render reads, sorted; known where there are wishes.
 	reads []string
+	// elsewhere says that another cluster's run is to answer it; it may join what this one proposes.
+	elsewhere bool
 }
 
 // groupsOf gives a group for each Application that drifts.
@@ -148,7 +157,7 @@ func (g *group) of(d detect.Disposition) []detect.Finding {
 
 // answered says whether a field is one that something is proposed about: a drift, or what policy wants out of Git.
 func answered(f detect.Field) bool {
-	return f.Drift || f.Leaves != "" && f.Disposition == detect.Codify
+	return f.Drift || f.Leaves != "" && f.Git.Set && f.Disposition == detect.Codify
 }
 
 // fieldsOf gives the fields with this disposition; with an empty one, all that drift.

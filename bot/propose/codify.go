@@ -58,8 +58,9 @@ func joined(groups []*group) []joint {
 		}
 		out[at[label[n]]] = append(out[at[label[n]]], g)
 	}
-	for _, j := range out {
+	for i, j := range out {
 		slices.SortStableFunc(j, func(a, b *group) int { return strings.Compare(a.app.ID(), b.app.ID()) })
+		out[i] = j.led()
 	}
 	return out
 }
@@ -110,11 +111,10 @@ func (j joint) codify(ctx context.Context, plans map[string]plan) ([]bot.Proposa
 	for _, g := range j {
 		request.Wishes = append(request.Wishes, g.wishes...)
 	}
-	answer, err := codify.Propose(ctx, request)
+	answer, skipped, err := lead.in.shown(ctx, request)
 	if err != nil {
 		return nil, nil, err
 	}
-	var skipped []Skipped
 	for _, failed := range answer.Failed {
 		reason := failed.Reason
 		if failed.NearestMiss != "" {
@@ -172,7 +172,9 @@ func (j joint) proposal(answer *codify.Answer, skipped []Skipped) (bot.Proposal,
 			used = append(used, f)
 		}
 	}
-	p := lead.start(detect.Codify, j.key(), used)
+	key, branch := j.place()
+	p := lead.start(detect.Codify, key, used)
+	p.Branch = cmp.Or(branch, p.Branch)
 	name, where := j.names()
 	p.Title = templates.Title(fmt.Sprintf("Codify %s of %s on %s", count(used, detect.Codify), name, where))
 	proof := answer.Proof

@@ -41,14 +41,16 @@ type Input struct {
 	// Policy gives the policy that holds for an Application, read from the head of the base branch: what
 	// codify must not write, whatever the disposition.
 	Policy func(app gitops.Application, tree gitops.Tree) (*policy.Policy, error)
-	// Elsewhere is what the last scans of other clusters found. It is told of in issues about the same root cause;
-	// nothing is proposed for it alone.
+	// Elsewhere is what the last scans of other clusters found. It is told of in issues about the same root cause, and
+	// joins pull requests about what clusters share; nothing is proposed for it alone.
 	Elsewhere []Elsewhere
 	// Planned, when set, is filled with what pull requests do about findings, by their IDs: as Elsewhere for the
 	// runs of other clusters.
 	Planned map[string]Plan
 	// Picked names the findings that Scan was narrowed to; empty for a whole scan.
 	Picked string
+	// Shown asks for pull requests whose changes a patch can show: what stands beside a Secret's value is left out.
+	Shown bool
 	// Override replaces policy's disposition of every drift; empty keeps it.
 	Override detect.Disposition
 	// Threads are the bot's own on the forge, which tell what earlier runs saw and proposed. May be empty.

@@ -61,6 +61,9 @@ func (g *group) wishesOf(f detect.Finding, head *render.Result) ([]codify.Wish, 
 		if wish.Declared.IsSecret() {
 			return no("a patch that removes a Secret would show its values: remove it from Git by hand")
 		}
+		if f.Doubt != "" && g.in.Picked == "" {
+			return no("it is not taken out of Git, since it may stand in the cluster all the same: " + f.Doubt + ". Whoever knows that it is gone names the finding: --finding " + f.ID)
+		}
 		wish.RemoveObject = true
 		return []codify.Wish{wish}, nil
 	}
@@ -78,7 +81,11 @@ func fieldWishes(f detect.Finding, wish codify.Wish) ([]codify.Wish, []Skipped) 
 			continue
 		}
 		change := gitops.FieldChange{Path: field.Path, Before: gitops.Lookup(wish.Declared.Content, field.Path), After: field.Live}
-		if field.Leaves != "" {
+		switch {
+		case field.Leaves != "" && !field.Git.Set:
+			skipped = append(skipped, Skipped{f.ID, field.Path.String(), "it is not written to Git: " + field.Leaves})
+			continue
+		case field.Leaves != "":
 			change.After = gitops.Value{}
 		}
 		if _, begun := at[field.Grant]; !begun {

@@ -31,7 +31,7 @@ func (x *session) applications() ([]gitops.Application, []gitops.Object, error) 
 		app := gitops.Application{
 			Name: path.Base(clean), Kind: folder.Kind, Engine: gitops.None, Ready: true,
 			Source: gitops.Source{Repo: x.sources.sole(), Path: clean, Kind: "Git"}, Managers: engineManagers(),
-			Render: gitops.Render{Detect: true},
+			Render: gitops.Render{Detect: true, Namespace: folder.DefaultNamespace, NamespaceAssumed: true},
 		}
 		if clean == "." {
 			app.Name = filepath.Base(absolute(x.sources.fallback))

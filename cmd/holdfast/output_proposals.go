@@ -106,6 +106,60 @@ func writePatch(w io.Writer, proposals []bot.Proposal) error {
 	return nil
 }
 
+// leftOut names what drifts, or was chosen, and is in no pull request, and so not in a patch, a line each with the reason.
+func leftOut(result detect.Scan, override detect.Disposition, proposals []bot.Proposal, skipped []propose.Skipped, planned map[string]propose.Plan) []string {
+	held := map[string]bool{}
+	for _, p := range proposals {
+		for _, id := range p.Findings {
+			held[id] = held[id] || p.Kind == bot.AsPullRequest
+		}
+	}
+	var out []string
+	for _, f := range result.Findings {
+		name := objectName(f.Object)
+		say := func(path, reason string) {
+			out = append(out, templates.Printable(strings.TrimSpace("not in the patch: "+name+" "+path))+": "+oneLine(reason))
+		}
+		missed := 0
+		for _, s := range skipped {
+			if s.Finding == f.ID {
+				say(s.Path, s.Reason)
+				missed++
+			}
+		}
+		wanted := func(d detect.Disposition, rule string) string {
+			return fmt.Sprintf("policy wants %s (%s)", inWords(d), rule)
+		}
+		for _, field := range f.Fields {
+			if held[f.ID] && field.Drift && override == "" && (field.Disposition == detect.AsIssue || field.Disposition == detect.Ignore) {
+				say(field.Path.String(), wanted(field.Disposition, field.Rule))
+			}
+		}
+		if missed > 0 || held[f.ID] || !f.Drift {
+			continue
+		}
+		switch plan := planned[f.ID]; {
+		case plan.Revert != "":
+			say("", plan.Revert)
+		case override != "":
+			say("", fmt.Sprintf("--disposition %s makes %s of it", override, inWords(override)))
+		default:
+			say("", wanted(f.Disposition, f.Rule))
+		}
+	}
+	return out
+}
+
+func inWords(d detect.Disposition) string {
+	switch d {
+	case detect.Codify, detect.Revert:
+		return "a " + string(d)
+	case detect.Ignore:
+		return "nothing done"
+	}
+	return "an issue"
+}
+
 // writeProposals prints proposals as Markdown, for a terminal and for files alike.
 func writeProposals(w io.Writer, result detect.Scan, proposals []bot.Proposal, skipped []propose.Skipped) error {
 	for i, p := range proposals {

@@ -92,8 +92,10 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 			return exitError{2, err}
 		}
 	}
+	planned := map[string]propose.Plan{}
 	proposals, skipped, err := x.build(ctx, result, threadsOf(found), func(in *propose.Input) {
-		in.Override, in.Picked = override, strings.Join(chosen.findings, " ")
+		in.Override, in.Picked, in.Planned = override, strings.Join(chosen.findings, " "), planned
+		in.Shown = dryRun && x.flags.output == "patch"
 	})
 	if err != nil {
 		return err
@@ -106,6 +108,11 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 		}
 		if err := x.writeProposals(result, proposals, skipped); err != nil {
 			return fmt.Errorf("writing the result: %w", err)
+		}
+		if x.flags.output == "patch" {
+			for _, line := range leftOut(result, override, proposals, skipped, planned) {
+				fmt.Fprintln(x.streams.err, line)
+			}
 		}
 		return scanExit(result)
 	}

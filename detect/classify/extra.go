@@ -150,7 +150,7 @@ func elsewhere(s Subject) bool {
 			return false
 		}
 	}
-	return s.App.Render.Namespace != "" || len(s.App.Inventory) > 0
+	return s.App.Render.Namespace != "" && !s.App.Render.NamespaceAssumed || len(s.App.Inventory) > 0
 }
 
 // made says who made a live object: the oldest entry in managedFields that is no subresource, and that owns more

@@ -297,6 +297,31 @@ func (d *dump) snapshot() *Snapshot {
 	return s
 }
 
+// Settle puts the objects of namespaced kinds that say no namespace, as none of a server's do, into the namespace
+// default, and notes how many there are.
+func (s *Snapshot) Settle() {
+	adrift := func(id gitops.ObjectID) bool {
+		namespaced, known := s.Namespaced(id.GroupKind())
+		return id.Namespace == "" && namespaced && known
+	}
+	if !slices.ContainsFunc(s.Objects.IDs(), adrift) {
+		return
+	}
+	objects, count := packed.New(), 0
+	for o := range s.Objects.All() {
+		if adrift(o.ID) {
+			o.ID.Namespace = "default"
+			count++
+			if s.Objects.Has(o.ID) {
+				continue // the one that says so counts
+			}
+		}
+		objects.Add(objects.Pack(o))
+	}
+	s.Objects = objects
+	s.Notes = append(s.Notes, fmt.Sprintf("%d objects of the dump say no namespace, although their kinds have one: they are taken to stand in default", count))
+}
+
 // dumpScope tells the scope of kinds from the built-in table, CustomResourceDefinitions and the objects
 // themselves, which come from a server and so have a namespace exactly when their kind does.
 func dumpScope(s *Snapshot) func(gitops.GroupKind) (bool, bool) {

@@ -29,6 +29,8 @@ type judge struct {
 	engines *packed.Set
 	// uncovered counts the changes of which the audit log cannot tell.
 	uncovered uncovered
+	// present tells what live objects there are.
+	present func() presence
 }
 
 func (j *judge) claims(members []*member) {
@@ -93,8 +95,12 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 		return detect.Finding{}, false
 	}
 	if live == nil {
+		if reason := j.adrift(m, *declared); reason != "" {
+			out.Unknown = append(out.Unknown, j.unknown(m, declared.Object, reason))
+			return detect.Finding{}, false
+		}
 		f := j.finding(m, detect.Ref(declared.Object), detect.GitOnly)
-		f.Declared = declared
+		f.Declared, f.Doubt = declared, j.doubt(m, *declared)
 		f.Cause, f.Drift, f.Reason = m.facts.Missing(subject)
 		if f.Drift && m.headCommit != "" && head == nil {
 			f.Cause, f.Drift, f.Reason = detect.CausePending, false, fmt.Sprintf("Git is ahead: commit %.12s, not applied yet, does not declare it any more.", m.headCommit)
@@ -145,12 +151,7 @@ func (j *judge) undumped(id gitops.ObjectID) bool {
 	if j.snapshot.Cluster != "" || id.Namespace != "" && !(id.Group == "" && id.Kind == "Secret") {
 		return false
 	}
-	for _, other := range j.snapshot.Objects.IDs() {
-		if other.GroupKind() == id.GroupKind() {
-			return false
-		}
-	}
-	return true
+	return !j.present().kinds[id.GroupKind()]
 }
 
 // attribute asks the audit log who wrote the fields that drift. What is no drift only because admission or an

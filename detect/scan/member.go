@@ -39,6 +39,8 @@ type member struct {
 	// stored is Helm's own record of the release, byHand the next revision where somebody else made one.
 	stored stored
 	byHand *record
+	// scalers are the autoscalers that the cluster's Applications declare.
+	scalers classify.Autoscalers
 	// tracked are the live objects that carry the Application's mark, in order.
 	tracked []gitops.ObjectID
 	// reason says why the member is unknown (declared is nil), or what limits it.

@@ -115,8 +115,10 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	facts.Find, facts.Absent = snapshot.Objects.Get, absent(snapshot)
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
 	survey(snapshot.Objects, facts, members)
+	scalers := scaling(members, in.Rules)
 	for _, m := range members {
 		m.know(facts)
+		m.scalers = scalers
 	}
 
 	in.progress("%s: comparing", target.Name)
@@ -125,6 +127,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		snapshot: snapshot, engines: own.Objects,
 	}
 	judge.claims(members)
+	judge.present = sync.OnceValue(func() presence { return presenceOf(snapshot.Objects) })
 	for _, m := range members {
 		judge.stored(ctx, m, env)
 	}

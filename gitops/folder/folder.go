@@ -17,6 +17,9 @@ const (
 	Kind       = "Application"
 )
 
+// DefaultNamespace is where kubectl puts what names no namespace, unless it is told otherwise.
+const DefaultNamespace = "default"
+
 type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -30,7 +33,7 @@ type document struct {
 		Repo     string   `json:"repo,omitempty"`
 		Path     string   `json:"path,omitempty"`
 		Branch   string   `json:"branch,omitempty"`
-		// Namespace is the target for objects that name none.
+		// Namespace is the target for objects that name none. By default it is that of the Application.
 		Namespace string `json:"namespace,omitempty"`
 		Kustomize *struct {
 			Substitute map[string]string `json:"substitute,omitempty"`
@@ -75,7 +78,7 @@ func (d document) application() (gitops.Application, error) {
 	app := gitops.Application{
 		Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Kind: Kind, Ready: true,
 		Source: gitops.Source{Repo: d.Spec.Repo, Path: path.Clean(d.Spec.Path), Branch: d.Spec.Branch, Kind: "Git"},
-		Render: gitops.Render{Namespace: d.Spec.Namespace, Detect: d.Spec.Kustomize == nil && d.Spec.Plain == nil && d.Spec.Helm == nil},
+		Render: gitops.Render{Namespace: cmp.Or(d.Spec.Namespace, d.Metadata.Namespace, DefaultNamespace), NamespaceAssumed: d.Spec.Namespace == "", Detect: d.Spec.Kustomize == nil && d.Spec.Plain == nil && d.Spec.Helm == nil},
 	}
 	switch {
 	case d.Metadata.Name == "":
@@ -121,7 +124,7 @@ func several(given ...bool) bool {
 func (d document) helm(app *gitops.Application) error {
 	h := d.Spec.Helm
 	out := &gitops.Helm{
-		ReleaseName: cmp.Or(h.ReleaseName, app.Name), Namespace: cmp.Or(h.Namespace, d.Spec.Namespace, app.Namespace),
+		ReleaseName: cmp.Or(h.ReleaseName, app.Name), Namespace: cmp.Or(h.Namespace, app.Render.Namespace),
 		KubeVersion: h.KubeVersion, APIVersions: h.APIVersions,
 	}
 	if h.Namespace != "" && d.Spec.Namespace != "" && h.Namespace != d.Spec.Namespace {
@@ -140,6 +143,7 @@ func (d document) helm(app *gitops.Application) error {
 		})
 	}
 	app.Render.Helm, app.Render.Namespace = out, out.Namespace
+	app.Render.NamespaceAssumed = app.Render.NamespaceAssumed && h.Namespace == ""
 	return nil
 }
 
