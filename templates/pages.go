@@ -17,7 +17,7 @@ var pageFiles embed.FS
 // The most characters of a text from outside that a page shows: in a row of a table, and elsewhere.
 const (
 	mostShort = 160
-	mostCut   = 4000
+	mostCut   = 1000
 )
 
 // Pages are the dashboard's pages. They hold no script, and no style of their own: the sheet has its own path.

@@ -21,11 +21,14 @@ import (
 const (
 	// mostFields is how many fields of one drift are shown.
 	mostFields = 200
-	// mostValue bounds a value, in bytes, and mostLines a diff.
+	// mostValue bounds a value, in bytes.
 	mostValue = 16 << 10
+	// mostLines and mostShown bound a diff, in lines and in bytes; mostLine bounds one line, in characters.
 	mostLines = 400
-	// mostLine bounds one line, in characters.
-	mostLine = 2000
+	mostShown = 32 << 10
+	mostLine  = 2000
+	// mostURL bounds what is linked, in bytes: no forge has longer addresses.
+	mostURL = 2000
 )
 
 // hidden stands for a value of a Secret.
@@ -72,7 +75,7 @@ func (x *index) driftPage(one drift) templates.DriftPage {
 		}
 	}
 	for _, c := range f.Controls {
-		v.Controls = append(v.Controls, templates.Printable(c.Standard+" "+c.ID+", "+c.Title))
+		v.Controls = append(v.Controls, c.Standard+" "+c.ID+", "+c.Title)
 	}
 	for _, field := range f.Fields {
 		switch {
@@ -181,10 +184,13 @@ func diffLines(text string) []templates.DiffLine {
 }
 
 func cutLines(lines []templates.DiffLine) []templates.DiffLine {
-	if len(lines) <= mostLines {
-		return lines
+	size := 0
+	for i, line := range lines {
+		if size += len(line.Text); i == mostLines || size > mostShown {
+			return append(lines[:i:i], templates.DiffLine{Text: fmt.Sprintf("(%d more lines)", len(lines)-i)})
+		}
 	}
-	return append(lines[:mostLines:mostLines], templates.DiffLine{Text: fmt.Sprintf("(%d more lines)", len(lines)-mostLines)})
+	return lines
 }
 
 // shown gives a line without its end, and without what a browser obeys.
@@ -218,7 +224,7 @@ func writer(w *detect.Writer) templates.WriterView {
 
 func threadLink(t serve.Thread) templates.ThreadView {
 	v := templates.ThreadView{Kind: strings.ReplaceAll(string(t.Kind), "-", " "), Number: t.Number, State: string(t.State), Title: t.Title, Reason: t.Reason}
-	if u, err := url.Parse(t.URL); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil {
+	if u, err := url.Parse(t.URL); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil && len(t.URL) <= mostURL {
 		v.URL = u.String()
 	}
 	return v
