@@ -35,7 +35,8 @@ type Event struct {
 	Manager     string
 	Subresource string
 
-	id      string // the request's, the same in each stage and each delivery
+	groups  []string // of whoever acts, until the Log has them
+	id      string   // the request's, the same in each stage and each delivery
 	target  key
 	kind    string // of the object, where a body tells it
 	uid     string
@@ -72,6 +73,8 @@ type Log struct {
 	notes []string // of logs merged into this one
 	// resources gives the resource of a kind, as bodies told it.
 	resources map[schema.GroupKind]string
+	// groups are those of each user, as the newest event tells them.
+	groups map[string][]string
 	// kept and bytes count what is kept now, in writes and in bytes of their bodies; bounds limits them.
 	kept, bytes int
 	bounds      bounds
@@ -82,13 +85,14 @@ type Window struct{ From, To time.Time }
 
 // NewLog gives an empty log.
 func NewLog() *Log {
-	return &Log{events: map[key][]Event{}, resources: map[schema.GroupKind]string{}}
+	return &Log{events: map[key][]Event{}, resources: map[schema.GroupKind]string{}, groups: map[string][]string{}}
 }
 
 // Add adds a write.
 func (l *Log) Add(e Event) {
 	l.Writes++
 	l.Cover(e.Time)
+	l.enroll(&e)
 	l.events[e.target] = append(l.events[e.target], e)
 	if e.kind != "" {
 		l.resources[schema.GroupKind{Group: e.target.group, Kind: e.kind}] = e.target.resource
@@ -160,6 +164,7 @@ func (l *Log) Merge(o *Log) {
 		l.Lose(w)
 	}
 	maps.Copy(l.resources, o.resources)
+	maps.Copy(l.groups, o.groups)
 }
 
 // Notes says what of the log could not be read or kept, with the log's name.

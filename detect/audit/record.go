@@ -40,7 +40,8 @@ type event struct {
 }
 
 type user struct {
-	Username string `json:"username"`
+	Username string   `json:"username"`
+	Groups   []string `json:"groups"`
 }
 
 type objectRef struct {
@@ -85,6 +86,9 @@ func (e event) write() (out Event, ok bool, fault string) {
 		Manager: query.Get("fieldManager"), id: e.AuditID, uid: ref.UID, creates: status.Code == 201,
 		target:    key{ref.APIGroup, ref.Resource, ref.Namespace, ref.Name},
 		selective: query.Get("labelSelector") != "" || query.Get("fieldSelector") != "",
+	}
+	if out.groups = who.Groups; as.Username != "" {
+		out.groups = as.Groups
 	}
 	if out.Manager == "" { // as the API server does: k8s.io/apiserver pkg/endpoints/handlers/create.go
 		out.Manager, _, _ = strings.Cut(e.UserAgent, "/")
