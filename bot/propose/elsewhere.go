@@ -15,6 +15,8 @@ type Plan struct{ Codify, Revert, PullRequest string }
 type Elsewhere struct {
 	Scan  detect.Scan
 	Plans map[string]Plan
+	// Shared are its Applications that codify something, for pull requests about several clusters.
+	Shared []Shared
 }
 
 // tell gives the plans to whoever keeps them.
@@ -41,7 +43,8 @@ func (in Input) withElsewhere(plans map[string]plan) (Input, map[string]plan) {
 		for _, f := range other.Scan.Findings {
 			in.foreign[f.ID] = true
 			in.Scan.Findings = append(in.Scan.Findings, f)
-			if p, planned := other.Plans[f.ID]; planned {
+			_, joined := plans[f.ID] // what this run proposes for it is newer
+			if p, planned := other.Plans[f.ID]; planned && !joined {
 				plans[f.ID] = plan{codify: p.Codify, revert: p.Revert, pullRequest: p.PullRequest}
 			}
 		}

@@ -27,7 +27,7 @@ func runOf(t *testing.T, f *fixture, cluster string, elsewhere ...Elsewhere) ([]
 	}
 	one.in.Elsewhere, one.in.Planned = elsewhere, map[string]Plan{}
 	proposals, _ := one.build(t)
-	data, err := json.Marshal(Elsewhere{Scan: one.in.Scan, Plans: one.in.Planned})
+	data, err := json.Marshal(Elsewhere{Scan: one.in.Scan, Plans: one.in.Planned, Shared: SharedOf(one.in.Scan)})
 	if err != nil {
 		t.Fatal(err)
 	}

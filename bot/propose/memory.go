@@ -30,9 +30,12 @@ func remembered(in Input) []detect.Finding {
 	return out
 }
 
-// key is the key of a codify. While an open one is about nothing that drifts now, its recorded values are kept for a
-// person to decide about, and the next key is taken.
-func (j joint) key() string {
+// place gives the key of a codify, and its branch where that does not follow from the key. While an open one is about
+// nothing that drifts now, its recorded values are kept for a person to decide about, and the next key is taken.
+func (j joint) place() (key, branch string) {
+	if key, branch, ok := j.adopted(); ok {
+		return key, branch
+	}
 	for n := 1; ; n++ {
 		name := "codify"
 		if n > 1 {
@@ -40,7 +43,7 @@ func (j joint) key() string {
 		}
 		key := bot.Key(j.lead().scope(), name, string(bot.AsPullRequest))
 		if !j.undone(key) {
-			return key
+			return key, ""
 		}
 	}
 }
@@ -81,7 +84,7 @@ func about(findings []detect.Finding, d detect.Disposition) map[string]string {
 			if field.Masked { // the values are placeholders; the finding's fingerprint tells one change from another
 				print = f.Fingerprint
 			}
-			out[bot.Hash(f.ID, field.Path.String())[:12]] = bot.Hash(print)[:12]
+			out[bot.FieldName(f.ID, field.Path.String())] = bot.Hash(print)[:12]
 		}
 	}
 	return out

@@ -37,6 +37,11 @@ type Published struct {
 	Plans map[string]propose.Plan
 	// Effects counts what was done, as open pull-request or close issue.
 	Effects map[string]int
+	// Shared are the Applications that codify something, for pull requests that other clusters' rounds join; KubeVersion
+	// and APIVersions are what charts see of the cluster.
+	Shared      []propose.Shared `json:",omitempty"`
+	KubeVersion string           `json:",omitempty"`
+	APIVersions []string         `json:",omitempty"`
 	// Threads are the pull requests and issues as the round left them.
 	Threads []Thread `json:",omitempty"`
 	// Reads are what the Applications read of repositories.
@@ -117,6 +122,7 @@ func (r *Report) after(reports []Report) {
 	}
 	if r.Scan.Time.IsZero() { // it failed before its scan
 		r.Scan, r.Scanned = before.Scan, before.Scanned
+		r.Published.Shared, r.Published.KubeVersion, r.Published.APIVersions = before.Published.Shared, before.Published.KubeVersion, before.Published.APIVersions
 	}
 	if r.Reads == nil {
 		r.Reads = before.Reads

@@ -20,6 +20,7 @@ import (
 	"holdfast/detect/audit/webhook"
 	"holdfast/detect/scan"
 	"holdfast/gitops"
+	"holdfast/gitops/render"
 )
 
 // rounds makes the rounds of the service: each is a session of its own for one cluster.
@@ -95,7 +96,11 @@ func (r *round) published() []string {
 
 // Publish implements serve.Round.
 func (r *round) Publish(ctx context.Context, others []serve.Report) (serve.Published, error) {
-	out := serve.Published{Plans: map[string]propose.Plan{}, Effects: map[string]int{}, Reads: r.reads(ctx)}
+	out := serve.Published{Plans: map[string]propose.Plan{}, Effects: map[string]int{}, Reads: r.reads(ctx), Shared: propose.SharedOf(r.result)}
+	for _, t := range r.session.targets {
+		served := r.session.served[t.Name]
+		out.KubeVersion, out.APIVersions = served.KubeVersion, served.APIVersions
+	}
 	r.session.outcome = func(o publish.Outcome) {
 		r.note(o, out.Effects)
 		if thread, there := serve.ThreadOf(o); there {
@@ -122,16 +127,24 @@ func (r *round) publishTo(ctx context.Context, url string, others []serve.Report
 	seen := mine
 	seen.Findings, seen.Unknown = slices.Clone(mine.Findings), slices.Clone(mine.Unknown)
 	var elsewhere []propose.Elsewhere
+	var shared []gitops.Application
 	for _, other := range others {
 		theirs := of(other.Scan, url)
 		seen.Findings = append(seen.Findings, theirs.Findings...)
 		if !other.Complete(url) {
 			seen.Unknown = append(seen.Unknown, detect.UnknownObject{Cluster: other.Cluster, Reason: "its last round could not tell all"})
 		}
-		elsewhere = append(elsewhere, propose.Elsewhere{Scan: theirs, Plans: other.Published.Plans})
+		one := propose.Elsewhere{Scan: theirs, Plans: other.Published.Plans}
+		for _, s := range other.Published.Shared {
+			if s.Application.Source.Repo == url {
+				one.Shared, shared = append(one.Shared, s), append(shared, s.Application)
+				r.session.serves(other.Cluster, render.Env{KubeVersion: other.Published.KubeVersion, APIVersions: other.Published.APIVersions})
+			}
+		}
+		elsewhere = append(elsewhere, one)
 	}
 	proposals, _, err := r.session.build(ctx, mine, threadsOf(boards), func(in *propose.Input) {
-		in.Fleet, in.Elsewhere, in.Planned = r.session.fleet(r.result), elsewhere, plans
+		in.Fleet, in.Elsewhere, in.Planned = r.session.fleet(r.result, shared...), elsewhere, plans
 	})
 	if err != nil {
 		return err

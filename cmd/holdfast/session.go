@@ -249,10 +249,7 @@ func (x *session) newTargets(given []gitops.Application, objects []gitops.Object
 // learn keeps what a cluster says of itself, and which kinds it serves with a namespace, for the renders of proposals. Of several
 // clusters the first that knows a kind tells.
 func (x *session) learn(snapshot *live.Snapshot) {
-	if x.served == nil {
-		x.served = map[string]render.Env{}
-	}
-	x.served[snapshot.Cluster] = render.Env{KubeVersion: snapshot.Version, APIVersions: snapshot.APIVersions}
+	x.serves(snapshot.Cluster, render.Env{KubeVersion: snapshot.Version, APIVersions: snapshot.APIVersions})
 	before, here := x.namespaced, snapshot.Namespaced // not the snapshot: it is large
 	x.namespaced = func(kind gitops.GroupKind) (namespaced, known bool) {
 		if before != nil {
@@ -262,6 +259,14 @@ func (x *session) learn(snapshot *live.Snapshot) {
 		}
 		return here(kind)
 	}
+}
+
+// serves keeps what charts see of a cluster.
+func (x *session) serves(cluster string, env render.Env) {
+	if x.served == nil {
+		x.served = map[string]render.Env{}
+	}
+	x.served[cluster] = env
 }
 
 // clusters gives the clusters that flags or configuration name. An empty one is the current context.
@@ -338,11 +343,11 @@ func (x *session) render(ctx context.Context, tree gitops.Tree, app gitops.Appli
 	return x.input.Renders.Render(ctx, tree, app, env)
 }
 
-// fleet gives the Applications that may read a repository's tree: those that were scanned, then those that
-// the tree itself declares, for clusters that are not read.
-func (x *session) fleet(result detect.Scan) func(gitops.Tree, string) []gitops.Application {
+// fleet gives the Applications that may read a repository's tree: those that were scanned, those that other scans have
+// seen, then those that the tree itself declares, for clusters that are not read.
+func (x *session) fleet(result detect.Scan, seen ...gitops.Application) func(gitops.Tree, string) []gitops.Application {
 	return func(tree gitops.Tree, repo string) []gitops.Application {
-		var out []gitops.Application
+		out := slices.DeleteFunc(slices.Clone(seen), func(a gitops.Application) bool { return a.Source.Repo != repo })
 		for _, a := range result.Applications {
 			if a.Application.Source.Repo == repo {
 				out = append(out, a.Application)
