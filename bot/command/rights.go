@@ -135,7 +135,7 @@ func Decide(r Request) Answer {
 	case c.Problem != "":
 		return Answer{Malformed, sentence(string(c.Problem))}
 	case r.By.Role < need.Role:
-		return Answer{RoleTooLow, fmt.Sprintf("This needs the role %s or a higher one; %s has %s.", roleName(need.Role), r.By.Login, roleName(r.By.Role))}
+		return Answer{RoleTooLow, fmt.Sprintf("This needs the role %s or a higher one; %s has %s.", RoleName(need.Role), r.By.Login, RoleName(r.By.Role))}
 	case c.Verb == Ignore && r.Longest > 0 && c.For > r.Longest:
 		return Answer{TooLong, fmt.Sprintf("The server's configuration lets nothing be ignored for longer than %s.", lengthOf(r.Longest))}
 	}
@@ -145,7 +145,8 @@ func Decide(r Request) Answer {
 	return Answer{}
 }
 
-func roleName(r bot.Role) string {
+// RoleName is how answers and records name a role.
+func RoleName(r bot.Role) string {
 	switch r {
 	case bot.Reader:
 		return "reader"

@@ -174,3 +174,9 @@ func (s *Standing) Newest(ctx context.Context, kind Kind, subject string) (e Ent
 	e = known[newest]
 	return e, e.Path != "", nil
 }
+
+// Append writes records, as Ledger.Append does.
+func (s *Standing) Append(ctx context.Context, records []Record) error {
+	_, _, err := s.Ledger.Append(ctx, records)
+	return err
+}
