@@ -27,6 +27,8 @@ type Report struct {
 	Scan      detect.Scan
 	Published Published
 	Reads     []Reads
+	// Files are those that declare what each drift is about, by its ID.
+	Files map[string][]string `json:",omitempty"`
 	// History is what became of each drift, and of those that are gone for some time, by the findings' IDs.
 	History map[string]Past
 }
@@ -42,6 +44,8 @@ type Published struct {
 	Shared      []propose.Shared `json:",omitempty"`
 	KubeVersion string           `json:",omitempty"`
 	APIVersions []string         `json:",omitempty"`
+	// Waiting counts, by repository, what waits for the budget of what may be created.
+	Waiting map[string]int `json:",omitempty"`
 	// Threads are the pull requests and issues as the round left them.
 	Threads []Thread `json:",omitempty"`
 	// Reads are what the Applications read of repositories.
@@ -90,6 +94,7 @@ func (r Reads) has(file string) bool {
 
 // fill takes over a scan, without what is large and what nobody reads later.
 func (r *Report) fill(scan detect.Scan) {
+	r.Files = filesOf(scan)
 	scan.Applications = slices.Clone(scan.Applications)
 	for i := range scan.Applications {
 		app := &scan.Applications[i]
@@ -121,7 +126,7 @@ func (r *Report) after(reports []Report) {
 		r.FailingSince = before.FailingSince
 	}
 	if r.Scan.Time.IsZero() { // it failed before its scan
-		r.Scan, r.Scanned = before.Scan, before.Scanned
+		r.Scan, r.Scanned, r.Files = before.Scan, before.Scanned, before.Files
 		r.Published.Shared, r.Published.KubeVersion, r.Published.APIVersions = before.Published.Shared, before.Published.KubeVersion, before.Published.APIVersions
 	}
 	if r.Reads == nil {

@@ -214,23 +214,6 @@ func (s *Server) event(ctx context.Context, d store.Delivery) error {
 	return nil
 }
 
-// act says whether an event asks for rounds. What bots do asks for none, this bot's own doings among them, unless it
-// moves a branch or ends a pull request.
-func (s *Server) act(ctx context.Context, d store.Delivery) (rescan bool, err error) {
-	e := d.Event
-	switch {
-	case e.Kind == bot.EventPush:
-		return true, nil
-	case e.Sender.Bot && (e.Kind != bot.EventPullRequest || e.Action != "closed"):
-		return false, nil
-	case s.options.Events != nil:
-		return s.options.Events.Handle(ctx, d)
-	case e.Kind == bot.EventComment:
-		return false, nil // nobody reads comments
-	}
-	return true, nil
-}
-
 func reasonOf(e bot.Event) string {
 	if e.Kind == bot.EventPush {
 		return fmt.Sprintf("a push to %.100s", e.Branch)
