@@ -27,6 +27,13 @@ type Standing struct {
 	bad   []Problem
 }
 
+// Use sets how the ledger is opened and which keys count, as a run has them. What was read stays known.
+func (s *Standing) Use(l Ledger, keys Keys) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Ledger, s.Keys = l, keys
+}
+
 // Said is what a ledger says at one moment.
 type Said struct {
 	Head Head
@@ -148,6 +155,8 @@ func readRecord(path string, data []byte, keys Keys) (Entry, []Problem) {
 
 // Newest reads the newest record of a kind about a subject; ok is false where there is none that counts.
 func (s *Standing) Newest(ctx context.Context, kind Kind, subject string) (e Entry, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r, err := s.Ledger.Open(ctx)
 	if err != nil {
 		return e, false, fmt.Errorf("ledger %s: %w", s.Ledger.Branch, err)
@@ -165,8 +174,6 @@ func (s *Standing) Newest(ctx context.Context, kind Kind, subject string) (e Ent
 	if newest == "" {
 		return e, false, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	known, _, err := s.read(ctx, []string{newest})
 	if err != nil {
 		return e, false, fmt.Errorf("ledger %s: %w", s.Ledger.Branch, err)
@@ -177,6 +184,9 @@ func (s *Standing) Newest(ctx context.Context, kind Kind, subject string) (e Ent
 
 // Append writes records, as Ledger.Append does.
 func (s *Standing) Append(ctx context.Context, records []Record) error {
-	_, _, err := s.Ledger.Append(ctx, records)
+	s.mu.Lock()
+	l := s.Ledger
+	s.mu.Unlock()
+	_, _, err := l.Append(ctx, records)
 	return err
 }

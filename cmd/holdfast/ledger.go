@@ -45,11 +45,10 @@ func (e evidence) ledger(repository string) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := e.session.config.Limits.Repository
+	options := e.session.config.Limits.Repository.Apply(ledger.Options(location, auth, place.Branch))
 	return &ledger.Ledger{
-		Open: func(ctx context.Context) (*repo.Repository, error) {
-			return repo.Open(ctx, limits.Apply(ledger.Options(location, auth, place.Branch)))
-		},
+		Open:   func(ctx context.Context) (*repo.Repository, error) { return repo.Open(ctx, options) },
+		Whole:  wholeLedger(options),
 		Branch: place.Branch, Signer: e.signer, Author: e.author, Now: e.session.streams.now, Wait: waitTurn,
 	}, nil
 }

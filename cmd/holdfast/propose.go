@@ -74,6 +74,7 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 		if publisher, err = x.newPublisher(ctx); err != nil {
 			return err
 		}
+		x.obey(ctx, publisher.evidence)
 	}
 	result, err := x.scan(ctx)
 	if err != nil {

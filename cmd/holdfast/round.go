@@ -44,6 +44,7 @@ func (r *rounds) Scan(ctx context.Context, cluster string) (serve.Round, error) 
 	if err != nil {
 		return nil, err
 	}
+	x.obey(ctx, publisher.evidence)
 	x.targets = slices.DeleteFunc(x.targets, func(t scan.Target) bool { return t.Name != cluster })
 	for i := range x.targets {
 		if sink := r.audits[cluster]; sink != nil {

@@ -62,6 +62,10 @@ type service struct {
 	effects publish.Watch
 	// budgets are what may be created on forges, from run to run; nil has them anew in each.
 	budgets *budgets
+	// standings are what the ledgers say of orders and exceptions, from run to run.
+	standings *standings
+	// warn takes what an operator should look at; nil prints it.
+	warn func(string)
 }
 
 // newSession checks everything that can be checked before a cluster or repository is read.
@@ -88,6 +92,9 @@ func (x *session) begin() (*session, error) {
 	run.sources.kept = run.kept
 	if run.charts, err = newChartSources(run); err != nil {
 		return nil, err
+	}
+	if run.standings == nil {
+		run.standings = &standings{}
 	}
 	if run.budgets == nil {
 		run.budgets = newBudgets(run.streams.now, run.config)
