@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/yaml"
 
 	"holdfast/gitops"
 )
@@ -197,9 +199,30 @@ func content(res *resource.Resource) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: it cannot be read as YAML", res.CurId().Kind, res.CurId().Name)
 	}
+	if bytes.ContainsFunc(encoded, unprintable) {
+		if encoded, err = printed(encoded); err != nil {
+			return nil, fmt.Errorf("%s: %s: kustomize cannot print it: %s", res.CurId().Kind, res.CurId().Name, gitops.WithoutValues(err.Error()))
+		}
+	}
 	var out map[string]any
 	if err := utiljson.Unmarshal(encoded, &out); err != nil {
 		return nil, fmt.Errorf("%s: %s: it is no JSON object", res.CurId().Kind, res.CurId().Name)
 	}
 	return out, nil
+}
+
+// unprintable says whether a character that JSON holds as it is does not come through YAML as it is: its readers refuse
+// it, or take it for a line's end (https://yaml.org/spec/1.1/#id868524).
+func unprintable(r rune) bool {
+	return r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
+}
+
+// printed gives an object as who applies it reads it: kustomize prints it as YAML of what was JSON, and so do kubectl,
+// Flux and Argo CD, which read that again.
+func printed(object []byte) ([]byte, error) {
+	text, err := yaml.JSONToYAML(object)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSON(text)
 }

@@ -3,11 +3,14 @@ package render_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	fluxkustomize "github.com/fluxcd/pkg/kustomize"
 	"github.com/google/go-cmp/cmp"
@@ -232,4 +235,58 @@ func text(t *testing.T, built resmap.ResMap) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// TestCharactersThatYAMLDoesNotHold: an object reads as who applies it reads what kustomize prints, and where kustomize
+// cannot print it there is no render.
+func TestCharactersThatYAMLDoesNotHold(t *testing.T) {
+	refused := 0
+	for _, char := range []string{"\x01", "\x7f", "\x80", "\x85", "\xa0", "\u00e9", "\u2028", "\u2029", "\ufeff", "\ufffd", "\ufffe", "\uffff", "\U0001f389", "\U0001fffe", "\r", "\t"} {
+		files := map[string]string{
+			"kustomization.yaml": "resources: [c.yaml]",
+			"c.yaml":             fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: \"x%sy\"}\n", escaped(char)),
+		}
+		disk := filesys.MakeFsInMemory()
+		for name, text := range files {
+			if err := disk.WriteFile("/"+name, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, "/")
+		if err != nil {
+			t.Fatalf("%q: %v", char, err)
+		}
+		printed, printErr := built.AsYaml()
+		got, err := kustomize(t, files, ".")
+		if printErr != nil {
+			refused++
+			if err == nil || !strings.Contains(err.Error(), "kustomize cannot print it") {
+				t.Errorf("%q: kustomize says %v, render %v", char, printErr, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", char, err)
+			continue
+		}
+		var want map[string]any
+		if err := yaml.Unmarshal(printed, &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Objects[0].Content); diff != "" {
+			t.Errorf("%q (-kustomize +render):\n%s", char, diff)
+		}
+	}
+	if refused == 0 {
+		t.Error("kustomize prints them all")
+	}
+}
+
+// escaped writes a character as YAML's double quotes hold it.
+func escaped(char string) string {
+	r, _ := utf8.DecodeRuneInString(char)
+	if len(char) == 1 {
+		r = rune(char[0])
+	}
+	return fmt.Sprintf(`\U%08x`, r)
 }
