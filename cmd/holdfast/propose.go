@@ -125,12 +125,17 @@ func (x *session) propose(ctx context.Context, override detect.Disposition, chos
 
 // build builds the proposals for a scan, beside the threads that there are. Change adds to the input.
 func (x *session) build(ctx context.Context, result detect.Scan, threads []bot.Thread, change func(*propose.Input)) ([]bot.Proposal, []propose.Skipped, error) {
-	in := propose.Input{
+	in := x.proposing(result, threads)
+	change(&in)
+	return propose.Build(ctx, in)
+}
+
+// proposing gives what proposals for a scan are made of.
+func (x *session) proposing(result detect.Scan, threads []bot.Thread) propose.Input {
+	return propose.Input{
 		Threads: threads, Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
 		Codifying: time.Duration(x.config.Limits.Codify.Timeout), Now: x.input.Now,
 	}
-	change(&in)
-	return propose.Build(ctx, in)
 }
 
 func (x *session) writeProposals(result detect.Scan, proposals []bot.Proposal, skipped []propose.Skipped) error {

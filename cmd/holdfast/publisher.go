@@ -102,6 +102,10 @@ type publisher struct {
 	session  *session
 	commits  publish.Commits
 	evidence evidence
+	// waiting counts what waits for a budget, by repository, and waitingElsewhere what did in other clusters' rounds.
+	waiting, waitingElsewhere map[string]int
+	// introduced are the repositories that need no onboarding.
+	introduced map[string]bool
 }
 
 // newPublisher loads the signing key, so that a key that cannot sign is told before anything is read.
@@ -114,7 +118,7 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 		return nil, err
 	}
 	e := evidence{session: x, signer: signer, author: x.config.Signing.Author(), heads: map[string]ledger.Head{}}
-	p := &publisher{session: x, evidence: e, commits: commits{
+	p := &publisher{session: x, evidence: e, waiting: map[string]int{}, introduced: map[string]bool{}, commits: commits{
 		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads,
 	}}
 	p.commits = x.effects.Commits(p.commits)
@@ -276,6 +280,9 @@ func (p *publisher) publish(ctx context.Context, boards map[string]board, result
 	for _, repo := range slices.Sorted(maps.Keys(boards)) {
 		b := boards[repo]
 		scopes.Standings = p.standings(ctx, result, byRepo[repo], b.threads)
+		if scopes.Scopes != nil && p.introduced[repo] {
+			p.settleOnboarding(scopes, b.threads)
+		}
 		failed = append(failed, p.carryOut(ctx, repo, b, result, publish.Plan(byRepo[repo], b.threads, scopes)))
 	}
 	return errors.Join(failed...)
@@ -297,7 +304,8 @@ func (p *publisher) carryOut(ctx context.Context, repo string, b board, result d
 		p.report(outcomes)
 		return err
 	}
-	return p.report(append(outcomes, x.Apply(ctx, p.evidence.quoted(repo, late))...))
+	outcomes = append(outcomes, x.Apply(ctx, p.evidence.quoted(repo, late))...)
+	return errors.Join(p.report(outcomes), p.overview(ctx, x, b, outcomes))
 }
 
 // report tells what was done, and gives what failed.

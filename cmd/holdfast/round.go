@@ -108,6 +108,13 @@ func (r *round) Publish(ctx context.Context, others []serve.Report) (serve.Publi
 			out.Threads = append(out.Threads, thread)
 		}
 	}
+	r.publisher.waitingElsewhere = map[string]int{}
+	for _, other := range others {
+		for url, n := range other.Published.Waiting {
+			r.publisher.waitingElsewhere[url] += n
+		}
+	}
+	out.Waiting = r.publisher.waiting
 	var failed []error
 	for _, url := range r.published() {
 		if err := r.publishTo(ctx, url, others, out.Plans); err != nil {
@@ -150,7 +157,11 @@ func (r *round) publishTo(ctx context.Context, url string, others []serve.Report
 	if err != nil {
 		return err
 	}
-	return r.publisher.publish(ctx, boards, seen, proposals, false)
+	onboarding, err := r.publisher.onboarding(ctx, mine, url, shared)
+	if err != nil {
+		return err
+	}
+	return r.publisher.publish(ctx, boards, seen, append(proposals, onboarding...), false)
 }
 
 // of gives the part of a scan that is about the Applications of one repository, and about whole clusters.

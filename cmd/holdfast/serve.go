@@ -96,6 +96,7 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	metrics := serve.NewMetrics(version)
 	forges := &openForges{now: s.now, metrics: metrics, tracer: tracer, open: map[string]openedForge{}}
 	base.service = service{
+		serving: true,
 		budgets: newBudgets(s.now, base.config), effects: effectLog(log).And(s.effects), kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
 		commits: func(c publish.Commits) publish.Commits { return timedCommits{c, s.now, metrics.Git} },
 	}

@@ -50,6 +50,8 @@ type session struct {
 
 // service is what a process that runs many rounds adds to each of its sessions. The zero value is that of a command.
 type service struct {
+	// serving says that it is the service, which keeps dashboard issues and proposes policies.
+	serving bool
 	// kept are the repositories that stay open from run to run.
 	kept *keptSources
 	// forge opens a repository's forge; nil opens it anew.

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"holdfast/detect"
 	"holdfast/detect/policy"
 	"holdfast/gitops"
+	"holdfast/gitops/glob"
 	"holdfast/gitops/strictyaml"
 )
 
@@ -91,6 +93,10 @@ type Repository struct {
 	Forge *Forge `json:"forge,omitempty"`
 	// Webhook takes what the forge tells, in `holdfast serve`.
 	Webhook *Webhook `json:"webhook,omitempty"`
+	// DashboardIssue says whether `holdfast serve` keeps an issue that lists what is open. Default: true.
+	DashboardIssue *bool `json:"dashboardIssue,omitempty"`
+	// Onboarding says whether `holdfast serve` proposes a policy where the repository has none. Default: true.
+	Onboarding *bool `json:"onboarding,omitempty"`
 
 	line int
 }
@@ -165,6 +171,31 @@ func (c *Config) Repository(url string) *Repository {
 		}
 	}
 	return nil
+}
+
+// Lists says whether an issue lists what is open.
+func (r Repository) Lists() bool { return r.DashboardIssue == nil || *r.DashboardIssue }
+
+// Onboards says whether a policy is proposed where there is none.
+func (r Repository) Onboards() bool { return r.Onboarding == nil || *r.Onboarding }
+
+// TierFor gives the strictest tier of the clusters that may name a repository: what a policy for all of them starts from.
+func (c *Config) TierFor(r Repository) detect.Tier {
+	order := []detect.Tier{detect.Dev, detect.Staging, detect.Production, detect.Regulated}
+	strictest := -1
+	for _, cluster := range c.Clusters {
+		if slices.ContainsFunc(r.Clusters, func(pattern string) bool { return glob.Match(pattern, cluster.Name) }) {
+			tier := cmp.Or(cluster.Tier, c.Tier, detect.Production)
+			if tier == detect.DR { // must be what production is
+				tier = detect.Production
+			}
+			strictest = max(strictest, slices.Index(order, tier))
+		}
+	}
+	if strictest < 0 {
+		return detect.Production
+	}
+	return order[strictest]
 }
 
 // Bindings gives which clusters and namespaces may name which repository.
