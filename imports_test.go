@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"bot/forge", "bot/ledger", "bot/command", "bot/identity"},
 	{"bot/forge/transport"},
 	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
-	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export"},
+	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export", "bot/guard"},
 	{"bot/ledger/trail", "bot/steer"},
 	{"bot/report/capacity", "bot/report/capacity/simulate", "bot/report/crd", "bot/report/knowledge"},
 	{"bot/serve"},
@@ -45,7 +45,7 @@ var layers = [][]string{
 var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
-	"detect/classify", "detect/access", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
+	"detect/classify", "detect/access", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/guard", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
 	"bot/report/crd", "bot/report/knowledge",
 }
 

@@ -35,6 +35,7 @@ const (
 	Unauthenticated = "system:unauthenticated"
 	allAccounts     = "system:serviceaccounts"
 	anonymous       = "system:anonymous"
+	firstAdmin      = "system:admin" // a person's certificate on OpenShift and k3s
 	accountPrefix   = "system:serviceaccount:"
 )
 
@@ -142,6 +143,8 @@ func sortOf(s Subject, engines map[Subject]bool) Sort {
 		return System
 	case s.Kind == ServiceAccount, s.Kind == Group && (s.Name == allAccounts || strings.HasPrefix(s.Name, allAccounts+":")):
 		return Controller
+	case s.Kind == User && s.Name == firstAdmin:
+		return Person
 	case strings.HasPrefix(s.Name, "system:"), strings.HasPrefix(s.Name, "eks:"), s.Kind == User && s.Name == "aksService":
 		return System
 	}

@@ -243,6 +243,7 @@ func TestWhoIsWho(t *testing.T) {
 		{Subject{Kind: User, Name: "alice@example.test"}, Person},
 		{Subject{Kind: Group, Name: "sre"}, Person},
 		{Subject{Kind: Group, Name: "kubeadm:cluster-admins"}, Person},
+		{Subject{Kind: User, Name: "system:admin"}, Person}, // OpenShift's and k3s's first administrator
 		{Subject{Kind: Group, Name: Authenticated}, Everyone},
 		{Subject{Kind: Group, Name: Unauthenticated}, Everyone},
 		{Subject{Kind: User, Name: anonymous}, Everyone},
@@ -411,7 +412,7 @@ func TestTheChainTellsEachGrant(t *testing.T) {
 			"ServiceAccount shop/web runs commands in pods: RoleBinding flux-system/exec gives Role flux-system/exec, which allows create pods/exec",
 			"ServiceAccount flux-system/kustomize-controller: ClusterRoleBinding flux gives ClusterRole cluster-admin, which allows update configmaps",
 		},
-		Bindings: []string{"RoleBinding shop/run"}, Objects: 2, Namespaces: []string{"shop", "till"}, Everything: true,
+		Bindings: []gitops.ObjectID{{Group: rbacGroup, Kind: "RoleBinding", Namespace: "shop", Name: "run"}}, Objects: 2, Namespaces: []string{"shop", "till"}, Everything: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast/detect"
+	"holdfast/gitops"
 )
 
 // Path is how a subject gets past the pipeline.
@@ -35,7 +36,7 @@ type Finding struct {
 	// Chain are the grants that lead there, one step a line, in order.
 	Chain []string
 	// Bindings are the bindings that give the first step, in order: without them it is gone.
-	Bindings []string
+	Bindings []gitops.ObjectID
 	// Objects counts the targets within reach, and Namespaces are where they are, those without a namespace left out.
 	Objects    int
 	Namespaces []string
@@ -101,7 +102,7 @@ func (s *survey) direct(subject Subject) []Finding {
 			held[scope{g.Role, g.Namespace}] = true // a grant of the whole cluster comes first
 			f.Holds = joined(f.Holds, s.reach(g).holds)
 		}
-		f.Bindings = append(f.Bindings, bindingName(g))
+		f.Bindings = append(f.Bindings, g.Binding)
 		if len(f.Bindings) == 1 {
 			f.Chain = []string{s.step(g, s.showing(g))}
 		}
@@ -178,8 +179,8 @@ func (s *survey) becomes(subject Subject) []Finding {
 		if !slices.Contains(f.Ways, e.way) {
 			f.Ways = append(f.Ways, e.way)
 		}
-		if b := bindingName(e.grant); !slices.Contains(f.Bindings, b) {
-			f.Bindings = append(f.Bindings, b)
+		if !slices.Contains(f.Bindings, e.grant.Binding) {
+			f.Bindings = append(f.Bindings, e.grant.Binding)
 		}
 	}
 	var out []Finding
@@ -222,8 +223,8 @@ func (s *survey) opens(subject Subject) []Finding {
 			byWay[way] = f
 			order = append(order, way)
 		}
-		if b := bindingName(g); !slices.Contains(f.Bindings, b) {
-			f.Bindings = append(f.Bindings, b)
+		if !slices.Contains(f.Bindings, g.Binding) {
+			f.Bindings = append(f.Bindings, g.Binding)
 		}
 	}
 	for _, g := range s.rbac.grants[subject] {
@@ -280,15 +281,16 @@ func (s *survey) step(g Grant, q Request) string {
 	if g.Binding.Name == "" {
 		return q.String()
 	}
-	text := fmt.Sprintf("%s gives %s %s", bindingName(g), g.Role.ID.Kind, strings.TrimPrefix(g.Role.ID.Namespace+"/"+g.Role.ID.Name, "/"))
+	text := fmt.Sprintf("%s gives %s", Named(g.Binding), Named(g.Role.ID))
 	if parts := s.rbac.from(g.Role, q); len(parts) > 0 {
 		text += " (by its part " + listed(parts, 2) + ")"
 	}
 	return text + ", which allows " + q.String()
 }
 
-func bindingName(g Grant) string {
-	return g.Binding.Kind + " " + strings.TrimPrefix(g.Binding.Namespace+"/"+g.Binding.Name, "/")
+// Named gives kind, namespace and name of a role or binding: RoleBinding shop/deployers.
+func Named(id gitops.ObjectID) string {
+	return id.Kind + " " + strings.TrimPrefix(id.Namespace+"/"+id.Name, "/")
 }
 
 // joined adds holds of the same resources up. Their objects lie in different namespaces.

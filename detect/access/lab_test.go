@@ -122,7 +122,7 @@ func TestTheAPIServerSaysTheSame(t *testing.T) {
 				}
 				if got != want {
 					if different++; different <= 20 {
-						t.Errorf("%v: %s: the API server says %v, not %v (%s)", one, q, want, got, bindingName(by))
+						t.Errorf("%v: %s: the API server says %v, not %v (%s)", one, q, want, got, Named(by.Binding))
 					}
 				}
 				mutex.Unlock()
