@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"holdfast/bot"
 	"holdfast/detect"
@@ -107,8 +108,11 @@ func fingerprints(findings []detect.Finding) map[string]string {
 	return out
 }
 
-// filesHash tells whether the files of a pull request are as they were when it was made, before and after.
-func filesHash(files []bot.FileChange) string {
+// FilesHash tells whether the files of a pull request are as they were when it was made, before and after, in whatever
+// order they come.
+func FilesHash(files []bot.FileChange) string {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b bot.FileChange) int { return strings.Compare(a.Path, b.Path) })
 	var parts []string
 	for _, f := range files {
 		parts = append(parts, f.Path, fmt.Sprint(f.Before == nil, f.Remove), string(f.Before), string(f.After))

@@ -67,7 +67,7 @@ func (g *group) finish(p *bot.Proposal, view templates.PullRequest, used []detec
 		content = append(content, name, remembered[name])
 	}
 	p.Hash = bot.Hash(content...)
-	record := bot.Record{Files: filesHash(p.Files), Base: p.BaseCommit, CloseAfterHeal: closes, About: remembered}
+	record := bot.Record{Files: FilesHash(p.Files), Base: p.BaseCommit, CloseAfterHeal: closes, About: remembered}
 	if p.Disposition == detect.Codify {
 		record.Proof = restsOn(*p.Proof)
 	}
