@@ -251,7 +251,7 @@ func TestFilters(t *testing.T) {
 	} {
 		code, body := get(t, d, "/drifts?"+query)
 		var got []string
-		for _, found := range regexp.MustCompile(`<td data-label="Risk"><span class="mark (\w+)">`).FindAllStringSubmatch(body, -1) {
+		for _, found := range regexp.MustCompile(`<td data-label="Risk"><div><span class="mark (\w+)">`).FindAllStringSubmatch(body, -1) {
 			got = append(got, found[1])
 		}
 		if code != http.StatusOK || strings.Join(got, " ") != want {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/bot/publish"
@@ -68,7 +69,7 @@ func history(before map[string]Past, r Report, fresh bool) map[string]Past {
 		}
 		for _, id := range t.Findings {
 			if past, known := out[id]; known {
-				past.Events = append(past.Events, Event{Time: r.Ended, What: fmt.Sprintf("%s %s %d: %s", t.Verb, t.Kind, t.Number, t.Reason), URL: t.URL})
+				past.Events = append(past.Events, Event{Time: r.Ended, What: fmt.Sprintf("%s %s %d: %s", t.Verb, strings.ReplaceAll(string(t.Kind), "-", " "), t.Number, t.Reason), URL: t.URL})
 				out[id] = past
 			}
 		}
