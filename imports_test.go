@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"bot/forge/transport"},
 	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
 	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export", "bot/guard"},
-	{"bot/ledger/trail", "bot/steer"},
+	{"bot/ledger/trail", "bot/steer", "bot/check"},
 	{"bot/report/capacity", "bot/report/capacity/simulate", "bot/report/crd", "bot/report/knowledge"},
 	{"bot/serve"},
 	{"bot/dashboard"},
