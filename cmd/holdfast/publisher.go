@@ -11,6 +11,7 @@ import (
 
 	"holdfast/bot"
 	"holdfast/bot/forge"
+	"holdfast/bot/forge/github"
 	"holdfast/bot/ledger"
 	"holdfast/bot/propose"
 	"holdfast/bot/publish"
@@ -26,8 +27,16 @@ type commits struct {
 	signer  sign.Signer
 	author  repo.Person
 	when    time.Time
+	// maker gives the forge that makes and signs the commits of a repository's pull requests, and its own login; nil
+	// where they are signed with the key and pushed.
+	maker func(ctx context.Context, repository string) (commitMaker, string, error)
 	// anchors are where the ledgers stand, by repository, for messages to quote.
 	anchors map[string]ledger.Head
+}
+
+// commitMaker is a forge that makes and signs commits.
+type commitMaker interface {
+	MakeCommit(ctx context.Context, c github.Commit) (string, error)
 }
 
 // Push commits the files onto the proposal's base and sets the branch to it. A branch that is as wanted
@@ -40,10 +49,17 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 	if source.git == nil {
 		return "", fmt.Errorf("%s is a plain folder: nothing can be committed there; make it a Git repository, or use --dry-run", source.location)
 	}
+	var maker commitMaker
+	login := ""
+	if c.maker != nil {
+		if maker, login, err = c.maker(ctx, p.Repo); err != nil {
+			return "", err
+		}
+	}
 	expected := ""
 	if head, err := source.git.Head(p.Branch); err == nil {
 		expected = head
-		ours, err := c.made(source.git, head, p)
+		ours, err := c.made(source.git, head, p, login)
 		if err != nil {
 			return "", err
 		}
@@ -58,18 +74,24 @@ func (c commits) Push(ctx context.Context, p bot.Proposal, edits []gitops.Edit) 
 			return expected, err
 		}
 	}
-	commit, err := source.git.Commit(repo.Commit{
-		Parent: p.BaseCommit, Edits: edits, Message: p.Message + ledger.AnchorTrailer(c.anchors[p.Repo]), Author: c.author, When: c.when, Signer: c.signer,
-	})
+	message := p.Message + ledger.AnchorTrailer(c.anchors[p.Repo])
+	if maker != nil {
+		return maker.MakeCommit(ctx, github.Commit{Branch: p.Branch, Head: expected, Base: p.BaseCommit, Message: message, Edits: edits})
+	}
+	commit, err := source.git.Commit(repo.Commit{Parent: p.BaseCommit, Edits: edits, Message: message, Author: c.author, When: c.when, Signer: c.signer})
 	if err != nil {
 		return "", err
 	}
 	return commit, source.git.Push(ctx, p.Branch, commit, expected)
 }
 
+// githubCommitter is the committer of what is committed on GitHub itself: by its API, and by people in its pages.
+const githubCommitter = "GitHub"
+
 // made says whether Holdfast made the head of a branch: it has the key in its message and Holdfast as its
-// committer. A person who amends it keeps the first and changes the second.
-func (c commits) made(git *repo.Repository, head string, p bot.Proposal) (bool, error) {
+// committer. A person who amends it keeps the first and changes the second. What GitHub made has GitHub as its
+// committer, and is by the account whose login is given.
+func (c commits) made(git *repo.Repository, head string, p bot.Proposal, login string) (bool, error) {
 	message, err := git.Message(head)
 	if err != nil {
 		return false, err
@@ -78,7 +100,15 @@ func (c commits) made(git *repo.Repository, head string, p bot.Proposal) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return committer == c.author && strings.Contains(message, "\nHoldfast-Key: "+p.Key+"\n"), nil
+	ours := committer == c.author
+	if !ours && login != "" && committer.Name == githubCommitter {
+		author, err := git.Author(head)
+		if err != nil {
+			return false, err
+		}
+		ours = author.Name == login
+	}
+	return ours && strings.Contains(message, "\nHoldfast-Key: "+p.Key+"\n"), nil
 }
 
 // asWanted says whether a commit holds just what the edits would make of the base: pushing the same again
@@ -118,10 +148,12 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 		return nil, err
 	}
 	e := evidence{session: x, signer: signer, author: x.config.Signing.Author(), heads: map[string]ledger.Head{}}
-	p := &publisher{session: x, evidence: e, waiting: map[string]int{}, introduced: map[string]bool{}, commits: commits{
-		sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads,
-	}}
-	p.commits = x.effects.Commits(p.commits)
+	p := &publisher{session: x, evidence: e, waiting: map[string]int{}, introduced: map[string]bool{}}
+	pushed := commits{sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads}
+	if x.config.Signing.Forge {
+		pushed.maker = p.maker
+	}
+	p.commits = x.effects.Commits(pushed)
 	if x.service.commits != nil {
 		p.commits = x.service.commits(p.commits)
 	}
@@ -135,6 +167,23 @@ func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, er
 		return nil, err
 	}
 	return p.session.effects.Forge(opened), nil
+}
+
+// maker gives the forge that makes a repository's commits, and its login.
+func (p *publisher) maker(ctx context.Context, repo string) (commitMaker, string, error) {
+	opened, err := p.open(ctx, repo)
+	if err != nil {
+		return nil, "", err
+	}
+	app, ok := opened.(interface {
+		commitMaker
+		Account(context.Context) (bot.Actor, error)
+	})
+	if !ok {
+		return nil, "", fmt.Errorf("the forge of %s makes no commits: leave signing.forge out of holdfast.yaml", repo)
+	}
+	actor, err := app.Account(ctx)
+	return app, actor.Login, err
 }
 
 func (p *publisher) open(ctx context.Context, repo string) (forge.Publisher, error) {

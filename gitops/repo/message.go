@@ -25,6 +25,15 @@ func (r *Repository) Committer(rev string) (Person, error) {
 	return Person{Name: commit.Committer.Name, Email: commit.Committer.Email}, nil
 }
 
+// Author gives who a commit says that it is by.
+func (r *Repository) Author(rev string) (Person, error) {
+	commit, err := r.object(rev)
+	if err != nil {
+		return Person{}, err
+	}
+	return Person{Name: commit.Author.Name, Email: commit.Author.Email}, nil
+}
+
 // When gives the time at which a commit says that it was made.
 func (r *Repository) When(rev string) (time.Time, error) {
 	commit, err := r.object(rev)

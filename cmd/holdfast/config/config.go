@@ -150,7 +150,7 @@ func Decode(name string, data []byte) (*Config, error) {
 	k.repositories(&c)
 	k.chartRepositories(c.ChartRepositories)
 	if c.Signing != nil {
-		k.signing(c.Signing)
+		k.signing(c.Signing, c.Repositories)
 	}
 	k.ledger(&c)
 	k.identities(c.Identities)
@@ -241,6 +241,9 @@ func (c *Config) resolve(dir string) {
 		}
 	}
 	paths = append(paths, &c.Database.File, &c.Database.URLFile)
+	if d := c.Serve.Dashboard; d != nil {
+		paths = append(paths, &d.TokenFile)
+	}
 	for i := range c.ChartRepositories {
 		paths = append(paths, &c.ChartRepositories[i].Auth.PasswordFile)
 	}

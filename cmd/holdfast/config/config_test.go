@@ -110,6 +110,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a kind of token for github":            {github + "    tokenEnv: A\n    tokenKind: oauth", `tokenKind belongs to gitlab`},
 		"groups in groups on github":            {github + "    tokenEnv: A\n    owner: a/b\n    name: c", `only gitlab has groups in groups`},
 		"signing without a key":                 {"signing: {name: a, email: a@x.test}", `holdfast.yaml:3: signing: needs keyFile or keyEnv`},
+		"a forge that cannot sign":              {github + "    tokenEnv: A\nsigning: {keyFile: k, forge: true, name: a, email: a@x.test}", `signing: forge: GitHub signs what an App writes, and the repository on line`},
 		"signing without an address":            {"signing: {keyFile: k, name: a, email: nobody}", `name and email are those of the commits' author`},
 		"a floor with a typo":                   {"floor: {least: {critcal: issue}}", `unknown key "critcal" in least; allowed are low, medium, high, critical`},
 		"an exception for ever":                 {"floor: {exceptions: {longest: forever}}", `longest: "forever": want a length of time such as 90d`},

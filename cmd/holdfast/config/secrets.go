@@ -50,6 +50,9 @@ type Signing struct {
 	PassphraseFile string `json:"passphraseFile,omitempty"`
 	// PassphraseEnv is an environment variable that holds it.
 	PassphraseEnv string `json:"passphraseEnv,omitempty"`
+	// Forge lets GitHub make and sign the commits of pull requests, as it does for Apps: they show as Verified there. The
+	// key then signs the ledger alone.
+	Forge bool `json:"forge,omitempty"`
 	// Name and Email are those of the commits' author.
 	Name  string `json:"name"`
 	Email string `json:"email"`
@@ -126,7 +129,12 @@ func (k *checker) auth(r *Repository) {
 	}
 }
 
-func (k *checker) signing(s *Signing) {
+func (k *checker) signing(s *Signing, repositories []Repository) {
+	for _, r := range repositories {
+		if s.Forge && r.Forge != nil && (r.Forge.Type != "github" || r.Forge.App == nil) {
+			k.fail(s.line, "signing: forge: GitHub signs what an App writes, and the repository on line %d has no App on GitHub: leave it out to sign with the key", r.line)
+		}
+	}
 	k.oneOf(s.line, "signing", "keyFile", s.KeyFile, "keyEnv", s.KeyEnv)
 	k.oneOf(s.line, "signing", "passphraseFile", s.PassphraseFile, "passphraseEnv", s.PassphraseEnv)
 	k.variable(s.line, "signing: keyEnv", s.KeyEnv)
