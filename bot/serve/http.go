@@ -26,7 +26,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.options.Metrics.Handler())
-	if s.options.Pages != nil {
+	if s.options.Pages != nil && s.options.PagesListen == "" {
 		mux.Handle("/", s.options.Pages)
 	}
 	return s.observed(mux)

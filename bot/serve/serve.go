@@ -54,8 +54,10 @@ type Options struct {
 	Hooks    []Hook
 	// Events acts on what is no push; nil asks for rounds only.
 	Events Events
-	// Pages serves every other path; nil serves nothing there.
-	Pages http.Handler
+	// Pages serves every other path; nil serves nothing there. With PagesListen they have that address to themselves,
+	// since who sends webhooks need not reach them.
+	Pages       http.Handler
+	PagesListen string
 	// Log, Metrics and Tracer take what there is to tell; nil drops it.
 	Log     *slog.Logger
 	Metrics *Metrics
@@ -75,6 +77,7 @@ type Server struct {
 	log     *slog.Logger
 	worker  *store.Worker
 	http    *http.Server
+	pages   *http.Server // nil where they have no address of their own
 	limits  *limiter
 	first   *firsts
 	reports *reports
@@ -110,24 +113,44 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("serve: no cluster to scan")
 	}
 	s := &Server{options: o, log: o.Log, limits: newLimiter(o.Now), first: newFirsts(o.Clusters), reports: &reports{}, reading: make(chan struct{}, bodiesAtOnce)}
-	s.http = &http.Server{
-		Handler: s.handler(), ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	s.http = s.listening(s.handler())
+	if o.Pages != nil && o.PagesListen != "" {
+		s.pages = s.listening(s.observed(o.Pages))
+	}
+	return s, nil
+}
+
+func (s *Server) listening(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}
-	return s, nil
+}
+
+// servers are those that there are, with the addresses to listen on.
+func (s *Server) servers() map[*http.Server]string {
+	out := map[*http.Server]string{s.http: s.options.Listen}
+	if s.pages != nil {
+		out[s.pages] = s.options.PagesListen
+	}
+	return out
 }
 
 // Run serves until ctx ends, then stops: it takes no more requests, lets rounds end within the grace time, and gives
 // back the others to the queue. An error means that it could not serve.
 func (s *Server) Run(ctx context.Context) error {
 	o := s.options
-	// The address first: a second process on this machine is told before it takes jobs.
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return fmt.Errorf("serve: %w", err)
+	// The addresses first: a second process on this machine is told before it takes jobs.
+	listeners := map[*http.Server]net.Listener{}
+	for server, address := range s.servers() {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		defer listener.Close()
+		listeners[server] = listener
 	}
-	defer listener.Close()
 	if err := s.begin(ctx); err != nil {
 		if ctx.Err() != nil { // stopped before it had begun
 			return nil
@@ -135,20 +158,25 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	o.Metrics.watch(o.Store)
-	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(listener) }()
+	failed := make(chan error, len(listeners))
+	for server, listener := range listeners {
+		go func() { failed <- server.Serve(listener) }()
+	}
 	scheduling, stop := context.WithCancel(ctx)
 	scheduled := make(chan struct{})
 	go func() {
 		defer close(scheduled)
 		s.schedule(scheduling)
 	}()
-	s.log.Info("serving", "address", listener.Addr().String(), "clusters", len(o.Clusters), "webhooks", len(o.Hooks))
+	s.log.Info("serving", "address", listeners[s.http].Addr().String(), "clusters", len(o.Clusters), "webhooks", len(o.Hooks))
+	if s.pages != nil {
+		s.log.Info("serving the dashboard", "address", listeners[s.pages].Addr().String())
+	}
 
+	var err error
 	select {
 	case <-ctx.Done():
 		s.log.Info("stopping", "grace", o.Grace.String())
-		err = nil
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
 	}
@@ -179,9 +207,12 @@ func (s *Server) shutDown(ctx context.Context) error {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.worker.Stop(ctx) }()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		_ = s.http.Close()
+	var err error
+	for server := range s.servers() {
+		if failed := server.Shutdown(ctx); failed != nil {
+			_ = server.Close()
+			err = errors.Join(err, failed)
+		}
 	}
 	if err = errors.Join(err, <-stopped); err != nil {
 		return fmt.Errorf("stopping: %w", err)

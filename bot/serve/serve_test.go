@@ -3,8 +3,10 @@ package serve_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -282,5 +284,37 @@ func TestAPanicIsAnswered(t *testing.T) {
 	}
 	if code, _ := s.get(t, "/healthz"); code != http.StatusOK {
 		t.Error("the service is gone")
+	}
+}
+
+func TestPagesMayHaveAnAddressOfTheirOwn(t *testing.T) {
+	s := run(t, newFleet(), func(o *serve.Options) {
+		o.Pages = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "page "+r.URL.Path) })
+		o.PagesListen = "127.0.0.1:0"
+	})
+	if code, _ := s.get(t, "/anything"); code != http.StatusNotFound {
+		t.Errorf("where webhooks come, pages are answered by %d, want 404", code)
+	}
+	address := ""
+	eventually(t, "the log tells the address", func() bool {
+		found := regexp.MustCompile(`"serving the dashboard","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
+		if found != nil {
+			address = found[1]
+		}
+		return found != nil
+	})
+	response, err := http.Get("http://" + address + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, _ := io.ReadAll(response.Body); string(text) != "page /healthz" || response.Header.Get("X-Request-Id") == "" {
+		t.Errorf("the pages' address answers %q, %v", text, response.Header)
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.Get("http://" + address + "/"); err == nil {
+		t.Error("the pages outlive the service")
 	}
 }

@@ -108,8 +108,13 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	if err != nil {
 		return err
 	}
-	server, err := serve.New(serve.Options{
-		Listen: cmp.Or(own.listen, settings.Listen), Store: queue, Clusters: clusters, Hooks: hooks,
+	var server *serve.Server
+	pages, pagesListen, err := openDashboard(settings.Dashboard, clusters, func(ctx context.Context) ([]serve.Report, error) { return server.Reports(ctx) }, log, s.now)
+	if err != nil {
+		return err
+	}
+	server, err = serve.New(serve.Options{
+		Listen: cmp.Or(own.listen, settings.Listen), Store: queue, Clusters: clusters, Hooks: hooks, Pages: pages, PagesListen: pagesListen,
 		Rounds: &rounds{base: base, tracer: tracer, log: log, audits: audits},
 		Log:    log, Metrics: metrics, Tracer: tracer, Now: s.now,
 		Workers: settings.Workers, RoundTimeout: time.Duration(settings.RoundTimeout), Grace: graceOf(settings),

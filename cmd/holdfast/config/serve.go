@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -53,12 +55,54 @@ type Serve struct {
 	// Traces is the URL of an OpenTelemetry collector that takes OTLP over HTTP. Default: what the
 	// OTEL_EXPORTER_OTLP_ENDPOINT variable says, else no traces.
 	Traces string `json:"traces,omitempty"`
+	// Dashboard serves pages about the fleet, on an address of their own. Default: none.
+	Dashboard *Dashboard `json:"dashboard,omitempty"`
 
 	line int
 }
 
 // SetLine keeps where the section stands.
 func (s *Serve) SetLine(line int) { s.line = line }
+
+// Dashboard is where the read-only pages are served, and who may look: who has the token, or whom a reverse proxy has
+// let in.
+type Dashboard struct {
+	// Listen is the address of the pages, as 127.0.0.1:8081. Webhooks, health and metrics are not served there.
+	Listen string `json:"listen"`
+	// TokenFile is a file with the token that lets in, TokenEnv an environment variable that holds it; it has 20
+	// characters at least.
+	TokenFile string `json:"tokenFile,omitempty"`
+	TokenEnv  string `json:"tokenEnv,omitempty"`
+	// Proxy trusts a reverse proxy that logs people in.
+	Proxy *DashboardProxy `json:"proxy,omitempty"`
+}
+
+// DashboardProxy is a reverse proxy that says whom it has let in.
+type DashboardProxy struct {
+	// Header is where it names the user, as X-Auth-Request-User. It must set it anew for every request.
+	Header string `json:"header"`
+	// Addresses are those that it connects from, as 10.1.2.3 or 10.1.0.0/16. From others the header counts for nothing.
+	Addresses []string `json:"addresses"`
+}
+
+// Token reads the token; empty where none is configured.
+func (d Dashboard) Token() (string, error) {
+	text, err := secret("serve.dashboard.token", d.TokenFile, d.TokenEnv)
+	return strings.TrimSpace(string(text)), err
+}
+
+// Trusted gives the header that names a proxy's users, and the proxy's addresses; empty without a proxy.
+func (d Dashboard) Trusted() (header string, addresses []netip.Prefix) {
+	if d.Proxy == nil {
+		return "", nil
+	}
+	for _, text := range d.Proxy.Addresses {
+		if network, err := networkOf(text); err == nil { // the others were refused when the file was read
+			addresses = append(addresses, network)
+		}
+	}
+	return d.Proxy.Header, addresses
+}
 
 // Tracing says whether traces are exported, and to which URL; an empty one leaves it to OpenTelemetry's variables.
 func (s Serve) Tracing() (enabled bool, endpoint string) {
@@ -114,9 +158,10 @@ func (k *checker) database(d *Database) {
 
 func (k *checker) serve(s *Serve) {
 	if s.Listen != "" {
-		if _, port, err := net.SplitHostPort(s.Listen); err != nil || port == "" {
-			k.fail(s.line, "serve: listen: %q: want an address and a port, as 127.0.0.1:8080, or :8080 for all addresses", s.Listen)
-		}
+		k.listen(s.line, "serve: listen", s.Listen)
+	}
+	if s.Dashboard != nil {
+		k.dashboard(s)
 	}
 	if s.Interval != 0 && time.Duration(s.Interval) < shortestInterval {
 		k.fail(s.line, "serve: interval: want at least %s", shortestInterval)
@@ -129,6 +174,48 @@ func (k *checker) serve(s *Serve) {
 			k.fail(s.line, "serve: traces: want a URL such as http://127.0.0.1:4318, without a user")
 		}
 	}
+}
+
+func (k *checker) listen(line int, where, address string) {
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+		k.fail(line, "%s: %q: want an address and a port, as 127.0.0.1:8080, or :8080 for all addresses", where, address)
+	}
+}
+
+func (k *checker) dashboard(s *Serve) {
+	d := s.Dashboard
+	k.listen(s.line, "serve: dashboard: listen", d.Listen)
+	k.oneOf(s.line, "serve: dashboard", "tokenFile", d.TokenFile, "tokenEnv", d.TokenEnv)
+	k.variable(s.line, "serve: dashboard: tokenEnv", d.TokenEnv)
+	if d.TokenFile == "" && d.TokenEnv == "" && d.Proxy == nil {
+		k.fail(s.line, "serve: dashboard: needs tokenFile, tokenEnv or proxy: it is not open to everybody")
+	}
+	if d.Proxy == nil {
+		return
+	}
+	if strings.Trim(d.Proxy.Header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" || d.Proxy.Header == "" {
+		k.fail(s.line, "serve: dashboard: proxy: header %q: want the name of a header, as X-Auth-Request-User", d.Proxy.Header)
+	}
+	if len(d.Proxy.Addresses) == 0 {
+		k.fail(s.line, "serve: dashboard: proxy: needs addresses: whoever may set the header is let in")
+	}
+	for _, text := range d.Proxy.Addresses {
+		if _, err := networkOf(text); err != nil {
+			k.fail(s.line, "serve: dashboard: proxy: addresses: %q: want an address such as 10.1.2.3, or a network such as 10.1.0.0/16, but not all addresses", text)
+		}
+	}
+}
+
+// networkOf reads an address or a network. That of all addresses is none to trust.
+func networkOf(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	network, err := netip.ParsePrefix(text)
+	if err == nil && network.Bits() == 0 {
+		err = errors.New("all addresses")
+	}
+	return network.Masked(), err
 }
 
 func (k *checker) webhook(r *Repository, earlier []Repository) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,13 @@ func TestWhatServeCannotRunWithIsRefused(t *testing.T) {
 		"an interval of no time":           {"serve: {interval: 1ms}", "interval"},
 		"a user in the collector's URL":    {"serve: {traces: 'http://u:hunter2@127.0.0.1:4318'}", "serve: traces: want a URL"},
 		"another format of logs":           {"serve: {logFormat: xml}", `"xml" is not allowed; want json or text`},
+		"a dashboard without an address":   {"serve: {dashboard: {tokenEnv: A}}", `key "listen" is missing in dashboard`},
+		"a dashboard for everybody":        {"serve: {dashboard: {listen: ':8081'}}", "needs tokenFile, tokenEnv or proxy"},
+		"a dashboard's token written out":  {"serve: {dashboard: {listen: ':8081', token: hunter2}}", `key "token" in dashboard: a secret is never written here`},
+		"a proxy at any address":           {"serve: {dashboard: {listen: ':8081', proxy: {header: X-User, addresses: [0.0.0.0/0]}}}", "but not all addresses"},
+		"a proxy at no address":            {"serve: {dashboard: {listen: ':8081', proxy: {header: X-User, addresses: []}}}", "needs addresses"},
+		"a proxy by a host's name":         {"serve: {dashboard: {listen: ':8081', proxy: {header: X-User, addresses: [proxy.example.test]}}}", "want an address such as 10.1.2.3"},
+		"a header that is none":            {"serve: {dashboard: {listen: ':8081', proxy: {header: 'X User', addresses: [10.0.0.1]}}}", "want the name of a header"},
 		"an audit webhook without a token": {"clusters: [{name: a, auditWebhook: {}}]", "auditWebhook: needs tokenFile or tokenEnv"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +88,9 @@ func TestServeSecrets(t *testing.T) {
 	if got, err := (AuditWebhook{TokenFile: file}).Token(); got != "s3cret" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
+	if got, err := (Dashboard{TokenFile: file}).Token(); got != "s3cret" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	if enabled, _ := (Serve{}).Tracing(); enabled {
@@ -88,5 +99,17 @@ func TestServeSecrets(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	if enabled, endpoint := (Serve{}).Tracing(); !enabled || endpoint != "" {
 		t.Errorf("with the variable: %v, %q", enabled, endpoint)
+	}
+}
+
+func TestWhoIsAProxy(t *testing.T) {
+	text := head + "serve: {dashboard: {listen: ':8081', proxy: {header: X-User, addresses: [10.0.0.1, 10.1.2.3/16, 'fd00::1']}}}"
+	c, err := Decode("holdfast.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, networks := c.Serve.Dashboard.Trusted()
+	if got := fmt.Sprint(header, networks); got != "X-User[10.0.0.1/32 10.1.0.0/16 fd00::1/128]" {
+		t.Errorf("trusted: %s", got)
 	}
 }
