@@ -129,11 +129,11 @@ const (
 	System Sort = "system"
 )
 
-// sort tells what a subject is. Engines are the accounts that the caller knows as such.
+// SortOf tells what a subject is. Engines are the accounts that the caller knows as such.
 //
 // Names of clouds' own users: https://docs.aws.amazon.com/eks/latest/userguide/default-roles-users.html (eks:),
 // https://learn.microsoft.com/azure/aks/concepts-identity (aksService). GKE's begin with system:.
-func sortOf(s Subject, engines map[Subject]bool) Sort {
+func SortOf(s Subject, engines map[Subject]bool) Sort {
 	switch {
 	case engines[s]:
 		return EngineAccount

@@ -257,7 +257,7 @@ func TestWhoIsWho(t *testing.T) {
 		{Subject{Kind: Group, Name: Masters}, System},
 	}
 	for _, c := range cases {
-		if got := sortOf(c.subject, map[Subject]bool{engine: true}); got != c.want {
+		if got := SortOf(c.subject, map[Subject]bool{engine: true}); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.subject, got, c.want)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *survey) direct(subject Subject) []Finding {
 		}
 		f := byRole[g.Role]
 		if f == nil {
-			f = &Finding{Subject: subject, Sort: sortOf(subject, s.engines), Path: Direct}
+			f = &Finding{Subject: subject, Sort: SortOf(subject, s.engines), Path: Direct}
 			byRole[g.Role] = f
 			objects[g.Role] = s.none()
 			order = append(order, g.Role)
@@ -159,7 +159,7 @@ func (s *survey) becomes(subject Subject) []Finding {
 		f := byEnd[last.String()]
 		if f == nil {
 			f = &Finding{
-				Subject: subject, Sort: sortOf(subject, s.engines), Path: Becomes, As: last.String(),
+				Subject: subject, Sort: SortOf(subject, s.engines), Path: Becomes, As: last.String(),
 				Objects: to.best.count, Namespaces: s.targets.namespaces(to.best.objects), Everything: to.best.everything,
 			}
 			f.Risk = risk(f.Sort, to.best.sensitivity, to.best.everything)
@@ -211,7 +211,7 @@ func (s *survey) opens(subject Subject) []Finding {
 	add := func(way Way, g Grant, q Request, level detect.Risk, objects set) {
 		f := byWay[way]
 		if f == nil {
-			f = &Finding{Subject: subject, Sort: sortOf(subject, s.engines), Path: Opens, Ways: []Way{way}, Chain: []string{s.step(g, q)}}
+			f = &Finding{Subject: subject, Sort: SortOf(subject, s.engines), Path: Opens, Ways: []Way{way}, Chain: []string{s.step(g, q)}}
 			f.Objects, f.Namespaces = objects.len(), s.targets.namespaces(objects)
 			if f.Risk = level; f.Sort == EngineAccount || f.Sort == System {
 				f.Risk = detect.Low
