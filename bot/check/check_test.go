@@ -188,8 +188,10 @@ func TestChecks(t *testing.T) {
 		{"the engine undid it, and the maker approves", []func(*world){healed, by("alice")}, bot.Failure, "needs an approval by others than alice"},
 		{"the engine undid it, and no record tells the maker", []func(*world){healed, func(w *world) { w.seen = nil }, by("bob")}, bot.Failure, "who made the change is not proven: needs two approvals, has that of bob"},
 		{"what is live could not be read", []func(*world){func(w *world) {
-			w.world.Unknown = map[string]bool{bot.FieldName("0123456789ab", "data.TIMEOUT"): true}
+			w.world.Unknown = map[string]bool{"0123456789ab": true}
 		}, by("bob")}, bot.Pending, "what is live could not be read in the last round"},
+
+		{"its Application could not be rendered", []func(*world){func(w *world) { w.world.Unread = map[string]bool{key[:10]: true} }, by("bob")}, bot.Pending, "what is live could not be read in the last round"},
 
 		{"a stranger's commit on the bot's branch", []func(*world){func(w *world) { w.head = Commit{Unsigned: "it is not signed"} }, by("bob")}, bot.Failure, "the branch holds what Holdfast did not make"},
 		{"another commit of Holdfast's on it", []func(*world){func(w *world) { w.head.Key = strings.Repeat("b", 20) }, by("bob")}, bot.Failure, "the commit is not of this pull request"},

@@ -36,7 +36,9 @@ type World struct {
 	Files    map[string][]string
 	Drifts   map[string]string
 	Unknown  map[string]bool
-	Scanned  bool
+	// Unread are the scopes (bot.ScopeMark) of the Applications of which the last round could not tell.
+	Unread  map[string]bool
+	Scanned bool
 }
 
 // Desk reports on the pull requests of one repository.
@@ -94,6 +96,7 @@ func (d *Desk) look(ctx context.Context, f *Facts, world World) error {
 	if f.Head, err = d.Head(ctx, f.Pull); err != nil || f.Head.Unsigned != "" {
 		return err
 	}
+	f.unread(world)
 	if f.Makers, err = d.makers(ctx, f, world); err != nil {
 		return err
 	}
@@ -102,6 +105,20 @@ func (d *Desk) look(ctx context.Context, f *Facts, world World) error {
 	}
 	f.Entitled, err = d.entitled(ctx, f)
 	return err
+}
+
+// unread takes all that a pull request is about for unknown where its Application, or one of its objects, could not be
+// read.
+func (f *Facts) unread(w World) {
+	key, _, _ := bot.ParseMarker(f.Pull.Body)
+	unknown := func(id string) bool { return w.Unknown[id] }
+	if !w.Unread[bot.ScopeOf(key)] && !slices.ContainsFunc(f.Head.Findings, unknown) {
+		return
+	}
+	f.Unknown = map[string]bool{}
+	for name := range bot.ParseRecord(f.Pull.Body).About {
+		f.Unknown[name] = true
+	}
 }
 
 // makers gives who made the live changes that a pull request is about: by the last rounds or, of what is not live any

@@ -43,9 +43,9 @@ func (s *Server) handle(ctx context.Context, d store.Delivery) (rescan bool, err
 	return s.options.Events.Handle(ctx, d)
 }
 
-// filesOf gives the files that declare what each drift is about: where its object stands, and what the render changed
+// FilesOf gives the files that declare what each drift is about: where its object stands, and what the render changed
 // it with. What Git does not declare would be declared below its Application's folder.
-func filesOf(scan detect.Scan) map[string][]string {
+func FilesOf(scan detect.Scan) map[string][]string {
 	folders := map[string]string{}
 	for _, a := range scan.Applications {
 		folders[a.Application.ID()] = a.Application.Source.Path

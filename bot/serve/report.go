@@ -94,7 +94,7 @@ func (r Reads) has(file string) bool {
 
 // fill takes over a scan, without what is large and what nobody reads later.
 func (r *Report) fill(scan detect.Scan) {
-	r.Files = filesOf(scan)
+	r.Files = FilesOf(scan)
 	scan.Applications = slices.Clone(scan.Applications)
 	for i := range scan.Applications {
 		app := &scan.Applications[i]

@@ -30,6 +30,7 @@ type rounds struct {
 	log    *slog.Logger
 	// audits are the sinks that clusters' API servers post to.
 	audits map[string]*webhook.Sink
+	events *steering
 }
 
 var _ serve.Rounds = (*rounds)(nil)
@@ -64,7 +65,7 @@ func (r *rounds) Scan(ctx context.Context, cluster string) (serve.Round, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &round{session: x, publisher: publisher, result: result, log: r.log.With("cluster", cluster)}, nil
+	return &round{session: x, publisher: publisher, result: result, log: r.log.With("cluster", cluster), events: r.events, cluster: cluster}, nil
 }
 
 // round is one scan, and its session.
@@ -73,6 +74,8 @@ type round struct {
 	publisher *publisher
 	result    detect.Scan
 	log       *slog.Logger
+	events    *steering
+	cluster   string
 }
 
 // Result implements serve.Round.
@@ -120,6 +123,9 @@ func (r *round) Publish(ctx context.Context, others []serve.Report) (serve.Publi
 		if err := r.publishTo(ctx, url, others, out.Plans); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", gitops.WithoutCredentials(url), err))
 		}
+	}
+	for _, url := range r.Repositories() {
+		r.events.settle(ctx, r.session, url, serve.Report{Cluster: r.cluster, Scan: r.result, Scanned: r.session.input.Now}, others)
 	}
 	return out, errors.Join(failed...)
 }

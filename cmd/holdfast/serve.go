@@ -98,7 +98,8 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	base.service = service{
 		serving: true,
 		budgets: newBudgets(s.now, base.config), effects: effectLog(log).And(s.effects), kept: newKeptSources(s.now, metrics.Git), forge: forges.get,
-		commits: func(c publish.Commits) publish.Commits { return timedCommits{c, s.now, metrics.Git} },
+		commits:   func(c publish.Commits) publish.Commits { return timedCommits{c, s.now, metrics.Git} },
+		standings: &standings{}, warn: func(text string) { log.Warn(text) },
 	}
 	clusters, audits, err := serveClusters(base)
 	if err != nil {
@@ -108,6 +109,7 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	if err != nil {
 		return err
 	}
+	events := newSteering(base, log)
 	var server *serve.Server
 	pages, pagesListen, err := openDashboard(settings.Dashboard, clusters, func(ctx context.Context) ([]serve.Report, error) { return server.Reports(ctx) }, log, s.now)
 	if err != nil {
@@ -115,13 +117,14 @@ func runServe(ctx context.Context, s streams, inputs inputFlags, own serveFlags)
 	}
 	server, err = serve.New(serve.Options{
 		Listen: cmp.Or(own.listen, settings.Listen), Store: queue, Clusters: clusters, Hooks: hooks, Pages: pages, PagesListen: pagesListen,
-		Rounds: &rounds{base: base, tracer: tracer, log: log, audits: audits},
-		Log:    log, Metrics: metrics, Tracer: tracer, Now: s.now,
+		Rounds: &rounds{base: base, tracer: tracer, log: log, audits: audits, events: events}, Events: events,
+		Log: log, Metrics: metrics, Tracer: tracer, Now: s.now,
 		Workers: settings.Workers, RoundTimeout: time.Duration(settings.RoundTimeout), Grace: graceOf(settings),
 	})
 	if err != nil {
 		return err
 	}
+	events.reports = server.Reports
 	return server.Run(ctx)
 }
 
