@@ -34,7 +34,8 @@ var layers = [][]string{
 	{"bot/forge/forgetest", "bot/forge/github", "bot/forge/gitlab", "bot/forge/gitea", "bot/forge/folder"},
 	{"bot/propose", "bot/publish", "bot/store", "bot/store/storetest", "bot/ledger/export", "bot/guard"},
 	{"bot/ledger/trail", "bot/steer", "bot/check"},
-	{"bot/report/capacity", "bot/report/capacity/simulate", "bot/report/crd", "bot/report/knowledge"},
+	{"bot/report/capacity", "bot/report/capacity/simulate", "bot/report/crd", "bot/report/knowledge", "bot/report/plot"},
+	{"bot/report"},
 	{"bot/serve"},
 	{"bot/dashboard"},
 	{"cmd/holdfast/config"},
@@ -46,7 +47,7 @@ var noIO = []string{
 	"gitops", "gitops/typed", "gitops/chart", "gitops/render/cache", "gitops/flux", "gitops/argocd", "gitops/engines", "gitops/jqpath", "gitops/release",
 	"gitops/codify", "gitops/codify/splice", "detect", "detect/compare",
 	"detect/classify", "detect/access", "detect/assess", "detect/audit", "detect/policy", "detect/setting", "bot", "bot/command", "bot/guard", "bot/identity", "bot/propose", "templates", "bot/report/capacity", "bot/report/capacity/simulate",
-	"bot/report/crd", "bot/report/knowledge",
+	"bot/report/crd", "bot/report/knowledge", "bot/report/plot", "bot/report",
 }
 
 // vendorOnly names modules that one folder alone may import.

@@ -29,7 +29,7 @@ func CommitMessage(v Commit) (string, error) { return render("commit.tmpl", v) }
 
 func render(name string, view any) (string, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"code": Code, "cell": Cell, "fence": fence, "line": Printable, "prose": Prose, "short": short, "title": title,
+		"code": Code, "cell": Cell, "fence": fence, "line": Printable, "prose": Prose, "short": short, "title": title, "row": row, "rule": rule,
 	}).ParseFS(files, name, "parts.tmpl")
 	if err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)

@@ -43,6 +43,8 @@ type DetectionExpectation struct {
 	Within time.Duration
 	// Says is the expectation in our words, Force what it rests on: requirement, parameter, law, guidance.
 	Says, Force string
+	// People says that it is a review by people, of which a cluster shows nothing.
+	People bool
 }
 
 // TrailExpectation is one about what records say or how they are protected.
@@ -81,6 +83,7 @@ type requirement struct {
 	Within    string   `json:"within,omitempty"`
 	Says      string   `json:"says"`
 	Force     string   `json:"force,omitempty"`
+	People    bool     `json:"people,omitempty"`
 	Days      int      `json:"days,omitempty"`
 	ReadyDays int      `json:"readyDays,omitempty"`
 }
@@ -98,7 +101,7 @@ func (a *Assessor) addExpectations(list []expectation) error {
 		out := Expectation{Standard: e.Standard}
 		var err error
 		for _, d := range e.Detection {
-			one := DetectionExpectation{What: d.What, Says: d.Says, Force: d.Force}
+			one := DetectionExpectation{What: d.What, Says: d.Says, Force: d.Force, People: d.People}
 			if d.Within != "" {
 				if one.Within, err = time.ParseDuration(d.Within); err != nil {
 					return fmt.Errorf("expectation of %s: %w", e.Standard, err)

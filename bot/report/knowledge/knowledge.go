@@ -27,12 +27,16 @@ var tiersFile []byte
 //go:embed vectors.yaml
 var vectorsFile []byte
 
+//go:embed remedies.yaml
+var remediesFile []byte
+
 // Base is all that is known.
 type Base struct {
 	Engines   []Engine   `json:"engines"`
 	Providers []Provider `json:"providers"`
 	Tiers     []Tier     `json:"tiers"`
 	Vectors   []Vector   `json:"vectors"`
+	Remedies  []Remedy   `json:"remedies"`
 }
 
 // Engine is how an engine detects and corrects.
@@ -120,7 +124,7 @@ type Vector struct {
 // Load reads the embedded files strictly.
 func Load() (*Base, error) {
 	var b Base
-	for name, data := range map[string][]byte{"engines.yaml": enginesFile, "providers.yaml": providersFile, "tiers.yaml": tiersFile, "vectors.yaml": vectorsFile} {
+	for name, data := range map[string][]byte{"engines.yaml": enginesFile, "providers.yaml": providersFile, "tiers.yaml": tiersFile, "vectors.yaml": vectorsFile, "remedies.yaml": remediesFile} {
 		if err := yaml.UnmarshalStrict(data, &b); err != nil {
 			return nil, fmt.Errorf("knowledge of the report, %s: %w", name, err)
 		}
@@ -166,4 +170,46 @@ func (b *Base) Vector(id string) (Vector, bool) {
 		}
 	}
 	return Vector{}, false
+}
+
+// Remedy is a recommendation before anybody knows what it is for.
+type Remedy struct {
+	ID string `json:"id"`
+	// Engine is whose setting it is; empty for any. It holds from version Since on, and Before another.
+	Engine gitops.Engine `json:"engine,omitempty"`
+	Since  string        `json:"since,omitempty"`
+	Before string        `json:"before,omitempty"`
+	Title  string        `json:"title"`
+	Why    string        `json:"why"`
+	Effort string        `json:"effort"`
+	// Category is the way to differ whose controls it serves, Expects the part of the audit trail.
+	Category string `json:"category,omitempty"`
+	Expects  string `json:"expects,omitempty"`
+	Success  string `json:"success"`
+	// Patch says that manifests are laid over objects that are there.
+	Patch bool `json:"patch,omitempty"`
+	// Manifests and Steps are templates over a target.
+	Manifests []string `json:"manifests,omitempty"`
+	Steps     []string `json:"steps,omitempty"`
+}
+
+// Fits says whether a remedy is one of an engine at a version. An unknown version counts as the newest.
+func (r Remedy) Fits(engine gitops.Engine, version string) bool {
+	if r.Engine != "" && r.Engine != engine {
+		return false
+	}
+	if r.Since != "" && version != "" && older(version, r.Since) {
+		return false
+	}
+	return r.Before == "" || version != "" && older(version, r.Before)
+}
+
+// Remedy gives a remedy by its id.
+func (b *Base) Remedy(id string) (Remedy, bool) {
+	for _, one := range b.Remedies {
+		if one.ID == id {
+			return one, true
+		}
+	}
+	return Remedy{}, false
 }
