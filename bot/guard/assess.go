@@ -43,6 +43,18 @@ type Options struct {
 	Users []string
 }
 
+// Check refuses names that cannot stand in a policy.
+func (o Options) Check() error {
+	in := Input{BreakGlass: o.BreakGlass, Users: o.Users}
+	if in.BreakGlass == "" {
+		in.BreakGlass = DefaultBreakGlass
+	}
+	for _, e := range o.Engines {
+		in.Accounts = append(in.Accounts, e.Username())
+	}
+	return in.check()
+}
+
 // Result says who can write past the pipeline, who did, and what closes it.
 type Result struct {
 	Cluster string

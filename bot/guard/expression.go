@@ -107,6 +107,7 @@ func (in Input) base() []any {
 		variable("reasonBefore", "'"+ReasonAnnotation+"' in variables.annotationsBefore ? string(variables.annotationsBefore['"+ReasonAnnotation+"']) : ''"),
 		variable("breakGlass", "has(request.userInfo.groups) && '"+in.BreakGlass+"' in request.userInfo.groups"),
 		variable("name", "request.kind.kind + ' ' + (has(request.namespace) && request.namespace != '' && request.kind.kind != 'Namespace' ? request.namespace + '/' : '') + request.name"),
+		variable("emergency", "'In an emergency a member of the group "+in.BreakGlass+" may, '"),
 	}
 }
 

@@ -81,9 +81,7 @@ func dialectOf(m Marks) dialect {
 }
 
 // help says what to do instead. An annotation can be set where the object itself is changed.
-func (in Input) help(how string) string {
-	return "'In an emergency a member of the group " + in.BreakGlass + " may, " + how + "'"
-}
+func (in Input) help(how string) string { return "variables.emergency + '" + how + "'" }
 
 const (
 	withChange = "with the annotation " + ReasonAnnotation + " set to a new reason in the same change."
@@ -98,9 +96,8 @@ const ofArgoCD = "request.resource.group == 'argoproj.io'"
 // taking the mark off does not take it out of the guard.
 func (in Input) tracked(m Marks) []Manifest {
 	d := dialectOf(m)
-	inGit := "'" + d.title + " applies it from Git (' + " + d.by + " + '): change it there, by a pull request. ' + "
 	deny := func(allowed, what, help string) map[string]any {
-		return validation("variables.released || ("+allowed+")", what, inGit+help)
+		return validation("variables.released || ("+allowed+")", what, "variables.inGit + "+help)
 	}
 	return policy(trackedName+string(m.Engine),
 		"People do not change what "+d.title+" applies from Git. Their edits, deletions, opt-outs and the loss of the tracking mark are denied;\n"+
@@ -119,7 +116,8 @@ func (in Input) tracked(m Marks) []Manifest {
 				condition("by-people", in.people(ofArgoCD)),
 				condition("tracked", isTracked("oldObject", []Marks{m})),
 			},
-			"variables": append(in.base(), variable("released", released)),
+			"variables": append(in.base(), variable("released", released),
+				variable("inGit", "'"+d.title+" applies it from Git (' + "+d.by+" + '): change it there, by a pull request. '")),
 			"validations": []any{
 				deny("request.operation != 'DELETE'", "'delete the ' + variables.name", in.help(before)),
 				deny(sameContent, "'change the content of the ' + variables.name", in.help(withChange)),

@@ -17,6 +17,7 @@ import (
 	"holdfast/detect/scan"
 	"holdfast/gitops"
 	"holdfast/gitops/engines"
+	"holdfast/gitops/flux"
 )
 
 // guardFlags are what guard takes beside the usual inputs.
@@ -91,7 +92,7 @@ func (f guardFlags) options() (guard.Options, error) {
 		}
 		out.Engines = append(out.Engines, access.Subject{Kind: access.ServiceAccount, Namespace: namespace, Name: name})
 	}
-	return out, nil
+	return out, out.Check()
 }
 
 // guardReport is what guard says of all clusters.
@@ -166,6 +167,9 @@ func guardWants(apps []gitops.Application) live.Wanted {
 	w := live.Wanted{WholeKinds: append(access.Kinds(), gitops.GroupKind{Kind: "ServiceAccount"},
 		gitops.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"},
 		gitops.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"})}
+	// An engine's objects may be out of sight where what it applied is not.
+	w.Selectors = []string{flux.NameLabel, flux.HelmNameLabel}
+	w.AllKinds = true
 	seen := map[gitops.ObjectID]bool{}
 	for _, app := range apps {
 		for _, id := range app.Inventory {
@@ -178,7 +182,6 @@ func guardWants(apps []gitops.Application) live.Wanted {
 			w.Selectors = append(w.Selectors, s)
 		}
 	}
-	w.AllKinds = len(w.Selectors) > 0
 	slices.SortFunc(w.IDs, gitops.ObjectID.Compare)
 	return w
 }

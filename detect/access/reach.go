@@ -44,7 +44,10 @@ func writes() []string { return []string{"delete", "deletecollection", "patch", 
 
 // subresources are those through which the object itself changes, with the verbs that do it.
 func subresources(group, resource string) []string {
-	out := []string{"scale"}
+	var out []string
+	if scales(group, resource) {
+		out = append(out, "scale")
+	}
 	if group == "" && resource == "pods" {
 		out = append(out, "ephemeralcontainers", "resize")
 	}
@@ -52,6 +55,17 @@ func subresources(group, resource string) []string {
 		out = append(out, "finalize")
 	}
 	return out
+}
+
+// scales says whether a resource may have a scale: of Kubernetes' own these have one, and a custom one may.
+func scales(group, resource string) bool {
+	switch group {
+	case "":
+		return resource == "replicationcontrollers"
+	case "apps":
+		return resource == "deployments" || resource == "statefulsets" || resource == "replicasets"
+	}
+	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
 // set is a set of targets, by index.
