@@ -25,7 +25,7 @@ func (s *Server) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	mux.Handle("GET /metrics", s.options.Metrics.Handler())
+	mux.HandleFunc("GET /metrics", s.metrics)
 	if s.options.Pages != nil && s.options.PagesListen == "" {
 		mux.Handle("/", s.options.Pages)
 	}
@@ -117,6 +117,17 @@ func (f *firsts) ended(cluster string, err error) {
 	if err != nil {
 		f.rounds[cluster] = err.Error()
 	}
+}
+
+// metrics answers with what every process knows of the fleet, whichever made the rounds. A database that does not
+// answer leaves that as it was: /readyz says so.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+	defer cancel()
+	if reports, err := s.Reports(ctx); err == nil {
+		s.options.Metrics.catchUp(reports)
+	}
+	s.options.Metrics.Handler().ServeHTTP(w, r)
 }
 
 // readiness is the answer of /readyz.

@@ -46,6 +46,7 @@ type Metrics struct {
 	mu    sync.Mutex
 	store *store.Store               // once it runs
 	named map[string]map[string]bool // the Applications that have gauges of their own, by cluster
+	told  map[string]time.Time       // which report of each cluster the gauges tell, by its end
 }
 
 // NewMetrics makes a registry of its own. Version is that of the program.
@@ -79,7 +80,10 @@ func NewMetrics(version string) *Metrics {
 		deliveries: counter("webhook_deliveries_total", "Webhook deliveries, by webhook and what became of them.", "hook", "outcome"),
 		requests:   times("http_request_duration_seconds", "How long requests to the service took.", short, "path", "code"),
 		lost:       counter("jobs_given_up_total", "Jobs that failed for good.", "kind"),
-		named:      map[string]map[string]bool{},
+		named:      map[string]map[string]bool{}, told: map[string]time.Time{},
+	}
+	for _, kind := range store.Kinds() { // a counter that begins with its first event hides it from increase()
+		m.lost.WithLabelValues(kind)
 	}
 	build := gauge("build_info", "1, with the version of the program as a label.", "version", "go_version")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
@@ -138,8 +142,23 @@ func (m *Metrics) round(r Report) {
 	m.drift(r)
 }
 
+// catchUp sets the gauges of the clusters whose last round another process made.
+func (m *Metrics) catchUp(reports []Report) {
+	for _, r := range reports {
+		m.mu.Lock()
+		known := !m.told[r.Cluster].Before(r.Ended)
+		m.mu.Unlock()
+		if !known {
+			m.drift(r)
+		}
+	}
+}
+
 // drift sets the gauges of a cluster to what a report says.
 func (m *Metrics) drift(r Report) {
+	m.mu.Lock()
+	m.told[r.Cluster] = r.Ended
+	m.mu.Unlock()
 	if r.Error == "" {
 		m.success.WithLabelValues(r.Cluster).Set(float64(r.Ended.Unix()))
 		m.failing.WithLabelValues(r.Cluster).Set(0)

@@ -49,6 +49,9 @@ type Delivery struct {
 // and no attempt is counted.
 var ErrBusy = errors.New("held by another round")
 
+// Kinds are those of the jobs.
+func Kinds() []string { return []string{roundKind, eventKind} }
+
 // roundJob is the job of a round: one a cluster, whether it waits or runs.
 type roundJob struct {
 	Cluster string `json:"cluster" river:"unique"`
