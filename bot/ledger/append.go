@@ -50,17 +50,26 @@ func (l Ledger) Append(ctx context.Context, records []Record) (Head, int, error)
 	}
 }
 
-// Head gives where the ledger stands; the zero Head where it has no batch yet.
-func (l Ledger) Head(ctx context.Context) (Head, error) {
+// Look gives where the ledger stands, and what it says; the zero Head where it has no batch yet.
+func (l Ledger) Look(ctx context.Context) (Head, *State, error) {
+	_, head, state, err := l.look(ctx)
+	if err != nil {
+		return head, nil, fmt.Errorf("ledger %s: %w", l.Branch, err)
+	}
+	return head, state, nil
+}
+
+func (l Ledger) look(ctx context.Context) (*repo.Repository, Head, *State, error) {
 	r, err := l.Open(ctx)
 	if err != nil {
-		return Head{}, fmt.Errorf("ledger %s: %w", l.Branch, err)
+		return nil, Head{}, nil, err
 	}
-	head, err := l.head(r)
+	head, names, err := l.names(r)
 	if err != nil {
-		return Head{}, fmt.Errorf("ledger %s: %w", l.Branch, err)
+		return nil, head, nil, err
 	}
-	return head, nil
+	state, err := NewState(names)
+	return r, head, state, err
 }
 
 func (l Ledger) head(r *repo.Repository) (Head, error) {
@@ -86,15 +95,7 @@ func (l Ledger) names(r *repo.Repository) (Head, []string, error) {
 }
 
 func (l Ledger) append(ctx context.Context, records []Record) (Head, int, error) {
-	r, err := l.Open(ctx)
-	if err != nil {
-		return Head{}, 0, err
-	}
-	head, names, err := l.names(r)
-	if err != nil {
-		return head, 0, err
-	}
-	state, err := NewState(names)
+	r, head, state, err := l.look(ctx)
 	if err != nil {
 		return head, 0, err
 	}

@@ -53,6 +53,9 @@ func (s *State) News(n Name) bool {
 	return now.kind != n.Kind || now.stage != n.Content
 }
 
+// Stage is the kind of the record that tells how a subject stands; empty where nothing is known of it.
+func (s *State) Stage(subject string) Kind { return s.subjects[subjectMark(subject)].kind }
+
 // add takes a record in, whose sequence number is set.
 func (s *State) add(n Name) {
 	s.Last = n.Sequence

@@ -80,3 +80,46 @@ func TestEveryClustersRunWritesTheSameIssueOfARootCause(t *testing.T) {
 		t.Errorf("north proposes %q; want its own pull request and the issue", lines(fromNorth))
 	}
 }
+
+// TestAnIssueGoesOnWhileItsDriftSpreadsAndChanges follows one drift over two clusters: as long as it is one root cause,
+// it has the thread that it began with.
+func TestAnIssueGoesOnWhileItsDriftSpreadsAndChanges(t *testing.T) {
+	f := newFixture(t, "north", "south")
+	one := func(cluster, live string) Elsewhere {
+		f.in.Scan.Findings = nil
+		f.drift(cluster, "c", "x", live, detect.Revert)
+		_, kept := runOf(t, f, cluster)
+		return kept
+	}
+	key := func(cluster, live string, elsewhere ...Elsewhere) string {
+		t.Helper()
+		f.in.Scan.Findings = nil
+		f.drift(cluster, "c", "x", live, detect.Revert)
+		proposals, _ := runOf(t, f, cluster, elsewhere...)
+		if got := issuesOf(proposals); len(got) == 1 {
+			f.in.Threads = append(f.in.Threads[:0:0], opened(got[0]))
+			return got[0].Key
+		}
+		t.Fatalf("%q, want one issue", lines(issuesOf(proposals)))
+		return ""
+	}
+	none := Elsewhere{}
+	first := key("north", "2", none)
+	for name, got := range map[string]string{
+		"it spread":                      key("south", "2", one("north", "2")),
+		"north sees the same":            key("north", "2", one("south", "2")),
+		"it changed on both":             key("south", "3", one("north", "3")),
+		"north's engine undid it":        key("south", "3", none),
+		"it is back there":               key("north", "3", one("south", "3")),
+		"and south's engine undid it":    key("north", "3", none),
+		"then it is another value there": key("north", "4", none),
+	} {
+		if got != first {
+			t.Errorf("%s: another issue, %s in place of %s", name, got, first)
+		}
+	}
+	key("south", "4", one("north", "4")) // both again
+	if got := key("south", "5", one("north", "4")); got == first {
+		t.Error("another value on one cluster is another root cause: want another issue, beside the one that north goes on with")
+	}
+}

@@ -113,6 +113,9 @@ func issue(in Input, cause string, same []detect.Finding, plans map[string]plan)
 	if len(same) == 1 && !isOpen(in.Threads, p.Key) { // one that has been about several stays the thread of what is left
 		p.Key = bot.Key(f.Cluster+"/"+f.Application, f.ID, string(bot.AsIssue))
 	}
+	if !isOpen(in.Threads, p.Key) {
+		p.Key = cmp.Or(carriedOn(in, same), p.Key)
+	}
 	where := f.Cluster
 	if len(clusters) > 1 {
 		where = fmt.Sprintf("%d clusters", len(clusters))
@@ -127,6 +130,33 @@ func issue(in Input, cause string, same []detect.Finding, plans map[string]plan)
 	record := bot.Record{FirstSeen: f.FirstSeen, About: fingerprints(same)}
 	p.Body = templates.Cut(body, "`holdfast scan -o json` has the whole finding "+f.ID, record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	return p, nil
+}
+
+// carriedOn gives the key of the open issue that findings go on with, where they have spread to other clusters or changed
+// alike on several: one that is about nothing else that drifts. Of several it is the oldest.
+func carriedOn(in Input, same []detect.Finding) (key string) {
+	is := func(id string) bool { return slices.ContainsFunc(same, func(f detect.Finding) bool { return f.ID == id }) }
+	others := map[string]bool{}
+	for _, f := range in.Scan.Findings {
+		if f.Drift && !is(f.ID) {
+			others[f.ID] = true
+		}
+	}
+	oldest := 0
+	for _, t := range in.Threads {
+		has, _, ok := bot.ParseMarker(t.Body)
+		if !ok || t.Kind != bot.AsIssue || t.State != bot.Open || oldest > 0 && t.Number > oldest {
+			continue
+		}
+		mine, theirs := false, false
+		for id := range bot.ParseRecord(t.Body).About {
+			mine, theirs = mine || is(id), theirs || others[id]
+		}
+		if mine && !theirs {
+			key, oldest = has, t.Number
+		}
+	}
+	return key
 }
 
 // planned says what pull requests do about findings of one cause: once where it is the same for all, else by

@@ -88,7 +88,9 @@ func TestAPolicyIsProposedWhereThereIsNone(t *testing.T) {
 	})
 	for name, path := range map[string]string{"not beside a policy": ".holdfast.yaml", "nor beside one that was put aside": ".holdfast/policy"} {
 		t.Run(name, func(t *testing.T) {
-			if p := propose(t, func(_ *fixture, files map[string]gitops.File) { files[path] = gitops.File{Data: []byte("kind: Policy\n")} }); p != nil {
+			if p := propose(t, func(_ *fixture, files map[string]gitops.File) {
+				files[path] = gitops.File{Data: []byte("kind: Policy\n")}
+			}); p != nil {
 				t.Errorf("got %+v", p)
 			}
 		})

@@ -4,6 +4,7 @@ package publish
 
 import (
 	"fmt"
+	"strings"
 
 	"holdfast/bot"
 	"holdfast/detect"
@@ -63,12 +64,12 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 	}
 	var out []Action
 	want := map[string]bool{}
-	taken := map[string]string{} // what codifies are wanted for, and by which
+	taken := map[bot.Kind]map[string]string{bot.AsIssue: {}, bot.AsPullRequest: {}} // what issues and codifies are wanted for, and by which
 	for _, p := range wanted {
 		want[p.Key] = true
-		if p.Kind == bot.AsPullRequest && p.Disposition == detect.Codify {
+		if p.Kind == bot.AsIssue || p.Disposition == detect.Codify {
 			for id := range bot.ParseRecord(p.Body).About {
-				taken[id] = p.Title
+				taken[p.Kind][id] = p.Title
 			}
 		}
 		thread, ok := byKey[p.Key]
@@ -91,7 +92,7 @@ func Plan(wanted []bot.Proposal, threads []bot.Thread, seen Seen) []Action {
 		if want[key] || !seen.Scopes[bot.ScopeOf(key)] {
 			continue
 		}
-		out = append(out, seen.gone(t, bot.ScopeOf(key), taken))
+		out = append(out, seen.gone(t, bot.ScopeOf(key), taken[t.Kind]))
 	}
 	return out
 }
@@ -173,7 +174,7 @@ func (s Seen) gone(t bot.Thread, scope string, taken map[string]string) Action {
 		}
 	}
 	if title := s.takenOver(t, record, taken); title != "" {
-		return Action{Verb: Close, Reason: fmt.Sprintf("the pull request %q is about this now", title), Thread: t}
+		return Action{Verb: Close, Reason: fmt.Sprintf("the %s %q is about this now", strings.ReplaceAll(string(t.Kind), "-", " "), title), Thread: t}
 	}
 	switch s.Standings[t.Number] {
 	case bot.Settled:
@@ -182,8 +183,8 @@ func (s Seen) gone(t bot.Thread, scope string, taken map[string]string) Action {
 		return Action{Verb: Close, Reason: "the base branch went on, and what this changes does not read there any more as it did when it was proven", Thread: t}
 	}
 	if s.drifts(t, record) {
-		if t.Kind == bot.AsIssue {
-			return Action{Verb: Close, Reason: "another issue is about this drift now", Thread: t}
+		if t.Kind == bot.AsIssue { // on another cluster, whose own run tells more
+			return Action{Verb: Nothing, Reason: "its drift is still there", Thread: t}
 		}
 		return Action{Verb: Nothing, Reason: "its drift is still there, but is not answered this way now; left to you", Thread: t}
 	}
@@ -206,9 +207,9 @@ func (s Seen) gone(t bot.Thread, scope string, taken map[string]string) Action {
 	return Action{Verb: Close, Reason: "the cluster and Git agree", Thread: t}
 }
 
-// takenOver says whether all of a codify that still drifts is wanted by another one, and gives its title.
+// takenOver says whether all of an issue or a codify that still drifts is wanted by another one, and gives its title.
 func (s Seen) takenOver(t bot.Thread, record bot.Record, taken map[string]string) (title string) {
-	if !isCodify(t) {
+	if t.Kind == bot.AsPullRequest && !isCodify(t) {
 		return ""
 	}
 	for id := range record.About {

@@ -48,6 +48,13 @@ func codifies(name string, r bot.Record) bot.Proposal {
 	return p
 }
 
+// about is an issue of its own key.
+func about(name string, r bot.Record) bot.Proposal {
+	p := recorded(bot.AsIssue, "aa", r)
+	p.Title, p.Key = name, bot.Key(scope, name)
+	return p
+}
+
 // held is the thread that a proposal became.
 func held(p bot.Proposal, number int, state bot.State, labels ...string) bot.Thread {
 	return bot.Thread{Kind: p.Kind, Number: number, State: state, Body: p.Body, Labels: labels}
@@ -109,7 +116,9 @@ func TestPlan(t *testing.T) {
 		{"one whose value the base has is not said to be undone", nil, []bot.Thread{thread(pull, scope, "aa", 21, bot.Open, "", "drift/codify")}, []Verb{Close}},
 		{"one whose place is gone is closed", nil, []bot.Thread{thread(pull, scope, "aa", 22, bot.Open, "", "drift/codify")}, []Verb{Close}},
 		{"one that still fits stays", nil, []bot.Thread{thread(pull, scope, "aa", 23, bot.Open, "", "drift/codify")}, []Verb{Healed}},
-		{"an issue whose drift another issue took over is closed", nil, []bot.Thread{held(recorded(issue, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open)}, []Verb{Close}},
+		{"an issue whose drift another issue took over is closed", []bot.Proposal{about("other", bot.Record{About: map[string]string{"0c": "34"}})},
+			[]bot.Thread{held(recorded(issue, "aa", bot.Record{About: map[string]string{"0c": "33"}}), 1, bot.Open)}, []Verb{Open, Close}},
+		{"one about several clusters stays while another cluster has its drift", nil, []bot.Thread{held(recorded(issue, "aa", bot.Record{About: map[string]string{"0c": "33", "0b": "22"}}), 1, bot.Open)}, []Verb{Nothing}},
 		{"the same content on files that changed is pushed anew", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Open)}, []Verb{Update}},
 		{"a closed one stays closed whatever becomes of its files", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Closed)}, []Verb{Nothing}},
 		{"the same drift after its merge, as a new record, opens a new one", []bot.Proposal{recorded(pull, "aa", bot.Record{Files: "22"})}, []bot.Thread{held(recorded(pull, "aa", bot.Record{Files: "11"}), 1, bot.Merged)}, []Verb{Open}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/bot"
 	"holdfast/bot/ledger"
 	"holdfast/bot/ledger/trail"
 	"holdfast/bot/publish"
@@ -25,6 +26,8 @@ type evidence struct {
 	author  repo.Person
 	// heads are where the ledgers stood when the run looked, by repository.
 	heads map[string]ledger.Head
+	// states are what they said then.
+	states map[string]*ledger.State
 }
 
 // ledger gives the ledger that records about a repository go to; nil where none is kept.
@@ -69,11 +72,45 @@ func (e evidence) look(ctx context.Context, boards map[string]board) error {
 		if l == nil {
 			continue
 		}
-		if e.heads[r], err = l.Head(ctx); err != nil {
+		if e.heads[r], e.states[r], err = l.Look(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mostMerges bounds how many merged pull requests are asked about in one run, the newest first.
+const mostMerges = 20
+
+// merged gives the merged pull requests of which the ledger does not tell yet: of each key the newest, while no newer one
+// has taken its place. One that the forge does not tell more of is recorded as far as it is known.
+func (e evidence) merged(ctx context.Context, repository string, b board) ([]bot.PullRequest, error) {
+	state := e.states[repository]
+	if state == nil {
+		return nil, nil
+	}
+	var out []bot.PullRequest
+	newer := map[string]bool{}
+	for _, t := range slices.SortedStableFunc(slices.Values(b.threads), func(a, b bot.Thread) int { return b.Number - a.Number }) {
+		key, _, ok := bot.ParseMarker(t.Body)
+		if !ok || t.Kind != bot.AsPullRequest || newer[key] {
+			continue
+		}
+		newer[key] = true
+		if t.State != bot.Merged || len(out) == mostMerges || state.Stage(ledger.SubjectOfThread(repository, key)) != ledger.Proposed {
+			continue
+		}
+		pull := bot.PullRequest{Thread: t}
+		if b.inspect != nil {
+			asked, err := b.inspect.PullRequest(ctx, t.Number)
+			if err != nil {
+				return nil, fmt.Errorf("who merged pull request %d: %w", t.Number, err)
+			}
+			pull.MergeCommit, pull.MergedBy, pull.MergedAt = asked.MergeCommit, asked.MergedBy, asked.MergedAt
+		}
+		out = append(out, pull)
+	}
+	return out, nil
 }
 
 // quoted lets the comments of closings quote where the ledger stands: an anchor outside of it.
@@ -92,12 +129,12 @@ func (e evidence) quoted(repository string, actions []publish.Action) []publish.
 }
 
 // record appends what a run saw and did to the ledger of a repository.
-func (e evidence) record(ctx context.Context, result detect.Scan, repository string, outcomes []publish.Outcome) error {
+func (e evidence) record(ctx context.Context, result detect.Scan, repository string, outcomes []publish.Outcome, merged []bot.PullRequest) error {
 	l, err := e.ledger(repository)
 	if err != nil || l == nil {
 		return err
 	}
-	records := trail.Records(trail.Input{Repository: repository, Scan: result, Outcomes: outcomes, Policy: e.policy(ctx)})
+	records := trail.Records(trail.Input{Repository: repository, Scan: result, Outcomes: outcomes, Merged: merged, Policy: e.policy(ctx)})
 	var head ledger.Head
 	var n int
 	if err := e.session.effects.Do("append to ledger "+l.Branch, func() (err error) { head, n, err = l.Append(ctx, records); return err }); err != nil {

@@ -147,7 +147,7 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := evidence{session: x, signer: signer, author: x.config.Signing.Author(), heads: map[string]ledger.Head{}}
+	e := evidence{session: x, signer: signer, author: x.config.Signing.Author(), heads: map[string]ledger.Head{}, states: map[string]*ledger.State{}}
 	p := &publisher{session: x, evidence: e, waiting: map[string]int{}, introduced: map[string]bool{}}
 	pushed := commits{sources: x.sources, signer: signer, author: x.config.Signing.Author(), when: x.input.Now, anchors: e.heads}
 	if x.config.Signing.Forge {
@@ -158,15 +158,6 @@ func (x *session) newPublisher(context.Context) (*publisher, error) {
 		p.commits = x.service.commits(p.commits)
 	}
 	return p, nil
-}
-
-// forge gives the forge of a repository, as the configuration names it, with an eye on what is written to it.
-func (p *publisher) forge(ctx context.Context, repo string) (forge.Publisher, error) {
-	opened, err := p.open(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	return p.session.effects.Forge(opened), nil
 }
 
 // maker gives the forge that makes a repository's commits, and its login.
@@ -199,7 +190,9 @@ func (p *publisher) open(ctx context.Context, repo string) (forge.Publisher, err
 
 // board is a forge and the bot's own threads on it.
 type board struct {
-	forge   forge.Publisher
+	forge forge.Publisher
+	// inspect tells more of pull requests; nil with a forge that cannot.
+	inspect forge.Inspector
 	threads []bot.Thread
 }
 
@@ -209,12 +202,13 @@ func (p *publisher) boards(ctx context.Context, result detect.Scan) (map[string]
 	out := map[string]board{}
 	var failed []error
 	for _, repo := range p.session.repositoriesOf(result) {
-		target, err := p.forge(ctx, repo)
+		target, err := p.open(ctx, repo)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		b := board{forge: target}
+		b := board{forge: p.session.effects.Forge(target)} // with an eye on what is written to it
+		b.inspect, _ = target.(forge.Inspector)
 		for _, kind := range []bot.Kind{bot.AsPullRequest, bot.AsIssue} {
 			found, err := target.Threads(ctx, kind)
 			if err != nil {
@@ -349,9 +343,12 @@ func (p *publisher) carryOut(ctx context.Context, repo string, b board, result d
 	for _, a := range late {
 		recorded = append(recorded, publish.Outcome{Action: a, Thread: a.Thread})
 	}
-	if err := p.evidence.record(ctx, result, repo, recorded); err != nil {
-		p.report(outcomes)
-		return err
+	merged, err := p.evidence.merged(ctx, repo, b)
+	if err == nil {
+		err = p.evidence.record(ctx, result, repo, recorded, merged)
+	}
+	if err != nil {
+		return errors.Join(p.report(outcomes), err)
 	}
 	outcomes = append(outcomes, x.Apply(ctx, p.evidence.quoted(repo, late))...)
 	return errors.Join(p.report(outcomes), p.overview(ctx, x, b, outcomes))

@@ -22,6 +22,8 @@ type Input struct {
 	Repository string
 	Scan       detect.Scan
 	Outcomes   []publish.Outcome
+	// Merged are pull requests of the bot's that were merged, and whose merge is to be recorded.
+	Merged []bot.PullRequest
 	// Policy gives the policy that decided about an Application.
 	Policy func(gitops.Application) ledger.Policy
 }
@@ -42,6 +44,9 @@ func Records(in Input) []ledger.Record {
 		if app, ours := b.apps[f.Cluster+"/"+f.Application]; ours {
 			b.finding(app, f)
 		}
+	}
+	for _, p := range in.Merged {
+		b.merged(p)
 	}
 	for _, o := range in.Outcomes {
 		if o.Err == nil && o.Waits.IsZero() {
@@ -197,13 +202,23 @@ func (b *builder) outcome(o publish.Outcome) {
 // ledger yet, or somebody else did it.
 func (b *builder) unchanged(subject string, thread ledger.Thread, o publish.Outcome) {
 	switch {
-	case o.Thread.State == bot.Merged:
-		b.add(ledger.Merged, subject, ledger.Merge{Thread: thread}, nil)
+	case o.Thread.State == bot.Merged: // Input.Merged tells it
 	case o.Thread.State == bot.Closed:
 		b.add(ledger.ThreadClosed, subject, ledger.Closing{Thread: thread, Reason: cut(o.Action.Reason)}, nil)
 	case o.Action.Proposal.Key != "" && shows(o.Thread, o.Action.Proposal):
 		b.proposal(subject, thread, o)
 	}
+}
+
+// merged tells of a merge: which commit it made, and who did it.
+func (b *builder) merged(p bot.PullRequest) {
+	thread, ok := b.thread(publish.Outcome{Action: publish.Action{Thread: p.Thread}, Thread: p.Thread})
+	if !ok {
+		return
+	}
+	b.add(ledger.Merged, ledger.SubjectOfThread(b.in.Repository, thread.Key), ledger.Merge{
+		Thread: thread, Commit: p.MergeCommit, By: p.MergedBy.Login, At: p.MergedAt.UTC().Truncate(time.Second),
+	}, nil)
 }
 
 // shows says whether a thread has the content that is wanted. One that is left as it was on purpose has not.

@@ -158,7 +158,7 @@ func TestWhatBecameOfThreads(t *testing.T) {
 		{"opened", settled, publish.Outcome{Action: publish.Action{Verb: publish.Open, Proposal: p}, Thread: thread}, []string{"proposal " + subject}},
 		{"as it was, so that a lost record is made up for", settled, publish.Outcome{Action: publish.Action{Verb: publish.Nothing, Proposal: p, Thread: thread}, Thread: thread}, []string{"proposal " + subject}},
 		{"left with other content than is wanted", settled, publish.Outcome{Action: publish.Action{Verb: publish.Nothing, Proposal: p, Thread: with(bot.Open, body("bb"))}, Thread: with(bot.Open, body("bb"))}, nil},
-		{"merged by somebody", settled, publish.Outcome{Action: publish.Action{Verb: publish.Nothing, Proposal: p, Thread: with(bot.Merged, body("aa"))}, Thread: with(bot.Merged, body("aa"))}, []string{"merge " + subject}},
+		{"merged, which is told from the forge", settled, publish.Outcome{Action: publish.Action{Verb: publish.Nothing, Proposal: p, Thread: with(bot.Merged, body("aa"))}, Thread: with(bot.Merged, body("aa"))}, nil},
 		{"closed by somebody", settled, publish.Outcome{Action: publish.Action{Verb: publish.Nothing, Proposal: p, Thread: with(bot.Closed, body("aa"))}, Thread: with(bot.Closed, body("aa"))}, []string{"closed " + subject}},
 		{"closed, and the drift is gone", settled, publish.Outcome{Action: publish.Action{Verb: publish.Close, Thread: thread}, Thread: thread}, []string{"closed " + subject, "converged finding/" + f.ID}},
 		{"closed, and the drift is still there", drifting, publish.Outcome{Action: publish.Action{Verb: publish.Close, Thread: thread}, Thread: thread}, []string{"finding finding/" + f.ID, "decision finding/" + f.ID, "closed " + subject}},
@@ -175,6 +175,12 @@ func TestWhatBecameOfThreads(t *testing.T) {
 				t.Error("a credential is recorded")
 			}
 		})
+	}
+	merged := trail.Records(trail.Input{Repository: shop, Scan: settled, Merged: []bot.PullRequest{{
+		Thread: with(bot.Merged, body("aa")), MergeCommit: "c0ffee", MergedBy: bot.Actor{Login: "bob"}, MergedAt: now,
+	}}})
+	if len(merged) != 1 || merged[0].Subject != subject || merged[0].Content.(ledger.Merge).Commit != "c0ffee" || merged[0].Content.(ledger.Merge).By != "bob" {
+		t.Errorf("a merge is recorded as %s", text(t, merged))
 	}
 	// When it was first seen is what its issue says.
 	all := records(drifting, publish.Outcome{Action: publish.Action{Verb: publish.Open, Proposal: p}, Thread: thread})
