@@ -19,6 +19,7 @@ import (
 // giteaShop is a shop whose declared state lies on a real Gitea; its cluster is a dump.
 type giteaShop struct {
 	*lab.GiteaRepository
+	server          *lab.Gitea
 	forge           *gitea.Forge
 	config, signers string
 	dump            string
@@ -76,7 +77,7 @@ func newGiteaShop(t *testing.T) *giteaShop {
 	t.Helper()
 	g := lab.StartGitea(t)
 	g.Organization(t, "shop")
-	s := &giteaShop{GiteaRepository: g.Create(t, "shop", "fleet", map[string]string{
+	s := &giteaShop{server: g, GiteaRepository: g.Create(t, "shop", "fleet", map[string]string{
 		"apps/shop/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n  namespace: shop\ndata:\n  GREETING: hello\n  TIMEOUT: 5s # seconds are enough\n",
 		policyFile:           keepTimeouts,
 	})}
