@@ -51,6 +51,8 @@ type Input struct {
 	Picked string
 	// Shown asks for pull requests whose changes a patch can show: what stands beside a Secret's value is left out.
 	Shown bool
+	// Commands says that comments are read, so that texts name what can be asked for there.
+	Commands bool
 	// Override replaces policy's disposition of every drift; empty keeps it.
 	Override detect.Disposition
 	// Threads are the bot's own on the forge, which tell what earlier runs saw and proposed. May be empty.

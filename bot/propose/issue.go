@@ -87,7 +87,7 @@ func issue(in Input, cause string, same []detect.Finding, plans map[string]plan)
 	view := templates.Issue{
 		Disposition: string(f.Disposition), Object: object, Presence: string(f.Presence), Risk: f.Risk.String(),
 		Cause: string(f.Cause), Reason: f.Reason, Controls: controlsOf(same), Rules: rulesOf(same[:1], ""),
-		Changes: changesOf(same[:1], ""), Explained: explained(f), Answers: issueAnswers(f),
+		Changes: changesOf(same[:1], ""), Explained: explained(f), Answers: issueAnswers(f, in.Commands),
 		Codify: planned(same, plans, plan.codifies),
 		Revert: planned(same, plans, func(p plan) string { return p.revert }), PullRequest: plans[f.ID].pullRequest,
 	}
@@ -193,8 +193,11 @@ func explained(f detect.Finding) []templates.Change {
 	return out
 }
 
-func issueAnswers(f detect.Finding) []templates.Answer {
+func issueAnswers(f detect.Finding, commands bool) []templates.Answer {
 	command := func(d detect.Disposition) string {
+		if commands {
+			return "a comment `/drift " + string(d) + "`"
+		}
 		return "`holdfast propose --finding " + f.ID + " --disposition " + string(d) + "`"
 	}
 	out := []templates.Answer{}
@@ -211,7 +214,13 @@ func issueAnswers(f detect.Finding) []templates.Answer {
 	if f.Disposition != detect.Revert && (f.Offer == detect.Revert || f.Presence != detect.LiveOnly) {
 		out = append(out, templates.Answer{How: "to bring Git's state back", Effect: command(detect.Revert) + " opens a pull request whose merge makes the engine apply Git again, where an engine does so"})
 	}
-	return append(out, templates.Answer{How: "to leave it for a while", Effect: "add an exception with owner, reason and end date to the policy (`holdfast policy show` prints the one in force)"})
+	const exception = "add an exception with owner, reason and end date to the policy (`holdfast policy show` prints the one in force)"
+	if commands {
+		return append(out,
+			templates.Answer{How: "to leave it for a while", Effect: "a comment `/drift ignore <duration> <reason>`, such as `/drift ignore 12h load test`; or " + exception},
+			templates.Answer{How: "to know more", Effect: "a comment `/drift explain`, `/drift status` or `/drift help`"})
+	}
+	return append(out, templates.Answer{How: "to leave it for a while", Effect: exception})
 }
 
 func pullRequestAnswers(d detect.Disposition) []templates.Answer {

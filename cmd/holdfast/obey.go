@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,4 +131,12 @@ func (x *session) expired(ctx context.Context, e evidence, repository string, no
 		return nil
 	}
 	return s.Append(ctx, over)
+}
+
+// commandable says whether comments on the threads of a scan's repositories are read: in the service, by webhooks.
+func (x *session) commandable(result detect.Scan) bool {
+	return x.serving && !x.config.Commands.Off && !slices.ContainsFunc(x.repositoriesOf(result), func(url string) bool {
+		r := x.config.Repository(url)
+		return r == nil || r.Webhook == nil || r.Forge == nil || r.Forge.Type == "folder"
+	})
 }

@@ -134,7 +134,7 @@ func (x *session) build(ctx context.Context, result detect.Scan, threads []bot.T
 func (x *session) proposing(result detect.Scan, threads []bot.Thread) propose.Input {
 	return propose.Input{
 		Threads: threads, Scan: result, Source: x.proposalSource, Render: x.render, Fleet: x.fleet(result), Schemas: x.input.Schemas, Policy: x.policyAt,
-		Codifying: time.Duration(x.config.Limits.Codify.Timeout), Now: x.input.Now,
+		Codifying: time.Duration(x.config.Limits.Codify.Timeout), Now: x.input.Now, Commands: x.commandable(result),
 	}
 }
 
