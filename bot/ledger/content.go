@@ -176,7 +176,7 @@ type Order struct {
 	// Comment is the URL of the command.
 	Comment string `json:"comment,omitempty"`
 	By      string `json:"by"`
-	// Ended says that another command has taken its place.
+	// Ended says that another command has taken its place, or that the drift is gone.
 	Ended bool `json:"ended,omitempty"`
 }
 

@@ -135,7 +135,9 @@ func issue(in Input, cause string, same []detect.Finding, plans map[string]plan)
 // carriedOn gives the key of the open issue that findings go on with, where they have spread to other clusters or changed
 // alike on several: one that is about nothing else that drifts. Of several it is the oldest.
 func carriedOn(in Input, same []detect.Finding) (key string) {
-	is := func(id string) bool { return slices.ContainsFunc(same, func(f detect.Finding) bool { return f.ID == id }) }
+	is := func(id string) bool {
+		return slices.ContainsFunc(same, func(f detect.Finding) bool { return f.ID == id })
+	}
 	others := map[string]bool{}
 	for _, f := range in.Scan.Findings {
 		if f.Drift && !is(f.ID) {

@@ -1,7 +1,6 @@
 package steer
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -110,17 +109,6 @@ func (s Standing) Commanded() []policy.Commanded {
 	return out
 }
 
-// Ends gives when the next exception ends after a time; zero where none does.
-func (s Standing) Ends(now time.Time) time.Time {
-	var out time.Time
-	for _, e := range s.Exceptions {
-		if e.Until.After(now) && (out.IsZero() || e.Until.Before(out)) {
-			out = e.Until
-		}
-	}
-	return out
-}
-
 // Over gives the records that say of exceptions whose end has come that they have ended.
 func (s Standing) Over(now time.Time) []ledger.Record {
 	var out []ledger.Record
@@ -132,6 +120,20 @@ func (s Standing) Over(now time.Time) []ledger.Record {
 		e.Ended = true
 		out = append(out, ledger.Record{Kind: ledger.Excepted, Subject: ledger.SubjectOfEvent(ledger.Excepted, id), Content: e})
 	}
-	slices.SortStableFunc(out, func(a, b ledger.Record) int { return cmp.Compare(a.Subject, b.Subject) })
+	return out
+}
+
+// Settled gives the records that say of orders whose drift is gone that they have ended: when somebody makes the same
+// change again, it is another drift, and policy's to answer. Gone says so of a finding on a cluster.
+func (s Standing) Settled(gone func(cluster, finding string) bool) []ledger.Record {
+	var out []ledger.Record
+	for _, id := range slices.Sorted(maps.Keys(s.Orders)) {
+		o := s.Orders[id]
+		if !gone(o.Cluster, id) {
+			continue
+		}
+		o.Ended = true
+		out = append(out, ledger.Record{Kind: ledger.Ordered, Subject: ledger.SubjectOfEvent(ledger.Ordered, id), Content: o})
+	}
 	return out
 }

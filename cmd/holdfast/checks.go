@@ -12,7 +12,6 @@ import (
 	"holdfast/bot/check"
 	"holdfast/bot/command"
 	"holdfast/bot/propose"
-	"holdfast/bot/serve"
 	"holdfast/detect"
 	"holdfast/gitops"
 	"holdfast/gitops/repo"
@@ -133,32 +132,6 @@ func changed(git *repo.Repository, parent, head string) (string, error) {
 	return propose.FilesHash(files), nil
 }
 
-// settle reports, after a round, on Holdfast's own open pull requests of a repository, and on those of others where
-// other drifts are open than before. What fails is told and left to the next round.
-func (s *steering) settle(ctx context.Context, x *session, url string, round serve.Report, others []serve.Report) {
-	configured := s.base.config.Repository(url)
-	if configured == nil || configured.Forge == nil {
-		return
-	}
-	round.Files = serve.FilesOf(round.Scan)
-	log := s.log.With("repository", gitops.WithoutCredentials(configured.URL))
-	p, err := s.site(ctx, x, configured, append([]serve.Report{round}, others...))
-	if p == nil || err != nil {
-		if err != nil {
-			log.Warn("status checks are left to the next round", "error", err.Error())
-		}
-		return
-	}
-	if err := errors.Join(p.expire(ctx), p.checkOpen(ctx)); err != nil {
-		log.Warn("status checks are left to the next round", "error", err.Error())
-	}
-}
-
-// expire tells the ledger of the exceptions whose end has come.
-func (p *site) expire(ctx context.Context) error {
-	return p.session.expired(ctx, p.evidence, p.config.URL, p.session.streams.now())
-}
-
 func (p *site) checkOpen(ctx context.Context) error {
 	threads, err := p.forge.Threads(ctx, bot.AsPullRequest)
 	if err != nil {
@@ -175,9 +148,9 @@ func (p *site) checkOpen(ctx context.Context) error {
 		failed = append(failed, p.check(ctx, n))
 	}
 	open := p.opens()
-	p.mu.Lock()
-	same := p.open[p.config.URL] == open
-	p.mu.Unlock()
+	p.memory.mu.Lock()
+	same := p.memory.open == open
+	p.memory.mu.Unlock()
 	if same {
 		return errors.Join(failed...)
 	}
@@ -192,9 +165,9 @@ func (p *site) checkOpen(ctx context.Context) error {
 	}
 	err = errors.Join(failed...)
 	if err == nil {
-		p.mu.Lock()
-		p.open[p.config.URL] = open
-		p.mu.Unlock()
+		p.memory.mu.Lock()
+		p.memory.open = open
+		p.memory.mu.Unlock()
 	}
 	return err
 }

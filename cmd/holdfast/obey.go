@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"holdfast/bot/ledger"
 	"holdfast/bot/steer"
@@ -114,23 +113,6 @@ func (x *session) disobeyed(said ledger.Said) {
 		return
 	}
 	fmt.Fprintln(x.streams.err, "warning: "+text)
-}
-
-// expired tells the ledgers of exceptions whose end has come.
-func (x *session) expired(ctx context.Context, e evidence, repository string, now time.Time) error {
-	s, err := e.standing(repository)
-	if s == nil || err != nil {
-		return err
-	}
-	said, err := s.Read(ctx)
-	if err != nil {
-		return err
-	}
-	over := steer.StandingOf(said, repository).Over(now)
-	if len(over) == 0 {
-		return nil
-	}
-	return s.Append(ctx, over)
 }
 
 // commandable says whether comments on the threads of a scan's repositories are read: in the service, by webhooks.

@@ -39,16 +39,28 @@ type steering struct {
 	reports func(context.Context) ([]serve.Report, error)
 	log     *slog.Logger
 
-	mu     sync.Mutex
-	floods map[string]*steer.Floods // by repository
-	open   map[string]string        // what drifted when the pull requests of others were looked at, by repository
+	mu    sync.Mutex
+	known map[string]*memory // by repository
+}
+
+// memory is what a process remembers of a repository. It is no record: a restart forgets it.
+type memory struct {
+	// answering is held while a thread is answered, so that none is answered twice at the same time.
+	answering sync.Mutex
+	floods    steer.Floods
+
+	mu sync.Mutex
+	// open tells what drifted when the pull requests of others were looked at; caught says that what was said before
+	// the start is answered.
+	open   string
+	caught bool
 }
 
 var _ serve.Events = (*steering)(nil)
 
 func newSteering(base *session, log *slog.Logger) *steering {
 	ids, _ := identity.Compile(base.config.Identities) // the configuration was checked
-	return &steering{base: base, identities: ids, log: log, floods: map[string]*steer.Floods{}, open: map[string]string{}}
+	return &steering{base: base, identities: ids, log: log, known: map[string]*memory{}}
 }
 
 // Handle implements serve.Events.
@@ -74,10 +86,7 @@ func (s *steering) Handle(ctx context.Context, d store.Delivery) (rescan bool, e
 	}
 	switch e.Kind {
 	case bot.EventComment:
-		if rescan, err = p.desk().Answer(ctx, e.Thread, e.Number); err != nil {
-			return rescan, fmt.Errorf("%s %d: %w", e.Thread, e.Number, err)
-		}
-		return rescan, nil
+		return p.answer(ctx, e.Thread, e.Number)
 	case bot.EventPullRequest:
 		ended := e.Action == "closed" || e.Action == "reopened"
 		return ended, p.check(ctx, e.Number)
@@ -88,9 +97,19 @@ func (s *steering) Handle(ctx context.Context, d store.Delivery) (rescan bool, e
 	return false, p.checkHead(ctx, e.Head)
 }
 
+func (s *steering) memory(repository string) *memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[repository] == nil {
+		s.known[repository] = &memory{}
+	}
+	return s.known[repository]
+}
+
 // site is a repository with its forge, and all that commands and checks need of it.
 type site struct {
 	*steering
+	memory   *memory
 	session  *session
 	evidence evidence
 	forge    forge.Forge
@@ -121,7 +140,7 @@ func (s *steering) site(ctx context.Context, x *session, r *config.Repository, s
 	if !ok {
 		return nil, nil
 	}
-	p := &site{steering: s, session: x, evidence: publisher.evidence, forge: able, config: r}
+	p := &site{steering: s, memory: s.memory(r.URL), session: x, evidence: publisher.evidence, forge: able, config: r}
 	if scans == nil {
 		if scans, err = s.reports(ctx); err != nil {
 			return nil, err
@@ -146,16 +165,20 @@ func about(s detect.Scan, url string) detect.Scan {
 	return s
 }
 
+func (p *site) answer(ctx context.Context, kind bot.Kind, number int) (rescan bool, err error) {
+	p.memory.answering.Lock()
+	defer p.memory.answering.Unlock()
+	if rescan, err = p.desk().Answer(ctx, kind, number); err != nil {
+		return rescan, fmt.Errorf("%s %d: %w", kind, number, err)
+	}
+	return rescan, nil
+}
+
 // desk answers commands.
 func (p *site) desk() *steer.Desk {
 	c := p.session.config.Commands
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.floods[p.config.URL] == nil {
-		p.floods[p.config.URL] = &steer.Floods{}
-	}
 	d := &steer.Desk{
-		Forge: p.forge, Repository: p.config.URL, Owners: p.owners, Facts: p.facts, Floods: p.floods[p.config.URL], Now: p.session.streams.now,
+		Forge: p.forge, Repository: p.config.URL, Owners: p.owners, Facts: p.facts, Floods: &p.memory.floods, Now: p.session.streams.now,
 		Rules: steer.Rules{
 			Rights: c.Rights, Teams: c.TeamsOf, TeamsKnown: len(c.Teams) > 0, Floor: p.session.config.Floor,
 			PerThread: cmp.Or(c.Limits.Thread, commandsOfThread), PerAuthor: cmp.Or(c.Limits.Author, commandsOfAuthor),
