@@ -62,9 +62,19 @@ type UnknownObject struct {
 	ByChoice bool
 }
 
+// ScannedCluster is what a cluster that was read says of itself.
+type ScannedCluster struct {
+	Name string
+	Tier Tier
+	// Version is its API server's, such as v1.36.3, APIVersions what it serves; both are empty for a dump.
+	Version     string
+	APIVersions []string
+}
+
 // Scan is the whole answer of one scan.
 type Scan struct {
 	Time         time.Time
+	Clusters     []ScannedCluster
 	Applications []AssessedApplication
 	Findings     []Finding
 	Unknown      []UnknownObject

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"holdfast/bot/report/capacity"
 	"holdfast/bot/report/capacity/simulate"
@@ -37,18 +38,15 @@ func controllerOf(a Application) string {
 }
 
 // bottleneck puts controllers and their Applications side by side and predicts.
-func (b *builder) bottleneck() (Bottleneck, error) {
-	out := Bottleneck{Scope: b.said.scope(scopeBottleneck), Controllers: []ControllerRow{}, Predictions: []Prediction{}}
+func (b *builder) bottleneck() Bottleneck {
+	out := Bottleneck{Scope: b.said.scope(scopeBottleneck), Controllers: []ControllerRow{}, Predictions: []Forecast{}}
 	n := 0
 	for _, row := range b.controllerRows() {
 		out.Controllers = append(out.Controllers, row)
 		if row.Duration != nil {
 			n += row.Duration.N
 		}
-		predictions, err := b.predict(row)
-		if err != nil {
-			return out, err
-		}
+		predictions := b.predict(row)
 		out.Predictions = append(out.Predictions, predictions...)
 		if agreement, ok := b.agreement(row, predictions); ok {
 			out.Measured = append(out.Measured, agreement)
@@ -68,7 +66,7 @@ func (b *builder) bottleneck() (Bottleneck, error) {
 		}
 	}
 	out.Advice = advice(out)
-	return out, nil
+	return out
 }
 
 // controllerRows gives a row for each controller that was measured or that Applications need.
@@ -93,8 +91,8 @@ func (b *builder) controllerRows() []ControllerRow {
 		}
 		r := row(a.Cluster, name, a.Engine)
 		r.Applications++
-		if a.Interval > 0 {
-			intervals[r.Cluster+" "+r.Name] += 1 / a.Interval.Seconds()
+		if every := b.intervalOf(a); every > 0 {
+			intervals[r.Cluster+" "+r.Name] += 1 / every.Seconds()
 			withInterval[r.Cluster+" "+r.Name]++
 		}
 	}
@@ -112,9 +110,6 @@ func (b *builder) controllerRows() []ControllerRow {
 			// The interval at which as many Applications come as with their own.
 			mean := float64(withInterval[key]) / rate
 			out[i].Interval = &mean
-		}
-		if used := b.use.Interval.Seconds(); b.Given.Interval > 0 && out[i].Applications > 0 {
-			out[i].Interval = &used
 		}
 		if r := &out[i]; r.Interval != nil && r.Applications > 0 {
 			limit := float64(r.Workers) * *r.Interval / float64(r.Applications)
@@ -146,8 +141,8 @@ func factors() []int { return []int{1, 2, 10} }
 
 // predict evaluates a controller now, with twice and ten times the clusters, and in a rollout to all of them at once. A Flux
 // controller serves its own cluster, so more clusters bring it no more to do; one of Argo CD serves them all.
-func (b *builder) predict(row ControllerRow) ([]Prediction, error) {
-	var out []Prediction
+func (b *builder) predict(row ControllerRow) []Forecast {
+	var out []Forecast
 	measured := b.measured(row)
 	scale := b.given(row)
 	for _, factor := range factors() {
@@ -156,14 +151,12 @@ func (b *builder) predict(row ControllerRow) ([]Prediction, error) {
 			n = scaled(row.Applications, scale*float64(factor))
 		}
 		for _, rollout := range []bool{false, true} {
-			p := Prediction{Cluster: row.Cluster, Controller: row.Name, Factor: factor, Rollout: rollout, Applications: n}
-			if err := b.fill(&p, row, measured); err != nil {
-				return nil, err
-			}
+			p := Forecast{Cluster: row.Cluster, Controller: row.Name, Factor: factor, Rollout: rollout, Applications: n}
+			b.fill(&p, row, measured)
 			out = append(out, p)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // given is by how much the clusters that were given are more than those that were observed: capacity is about the given.
@@ -186,16 +179,16 @@ func (b *builder) measured(row ControllerRow) *Distribution {
 	return nil
 }
 
-func (b *builder) fill(p *Prediction, row ControllerRow, d *Distribution) error {
+func (b *builder) fill(p *Forecast, row ControllerRow, d *Distribution) {
 	if row.Interval == nil || p.Applications == 0 {
 		p.Says = "unknown: how many Applications come how often was not told"
-		return nil
+		return
 	}
 	limit := float64(row.Workers) * *row.Interval / float64(p.Applications)
 	p.Limit = &limit
 	if d == nil {
 		p.Says = fmt.Sprintf("unknown, since no turn was measured; stable as long as the mean turn is below %s", seconds(limit))
-		return nil
+		return
 	}
 	scv := 1.0 // without a measure of the spread: exponential
 	if d.SCV != nil {
@@ -210,7 +203,7 @@ func (b *builder) fill(p *Prediction, row ControllerRow, d *Distribution) error 
 	prediction, err := capacity.Predict(model)
 	if err != nil {
 		p.Says = "unknown: " + err.Error()
-		return nil
+		return
 	}
 	p.Formula = &prediction
 	p.Simulated = b.simulate(model, d, scv)
@@ -221,7 +214,6 @@ func (b *builder) fill(p *Prediction, row ControllerRow, d *Distribution) error 
 		}
 	}
 	p.Says = says(prediction, model)
-	return nil
 }
 
 func says(p capacity.Prediction, m capacity.Model) string {
@@ -263,8 +255,8 @@ func (b *builder) simulate(m capacity.Model, d *Distribution, scv float64) *Simu
 }
 
 // agreement holds the prediction for now against the queue wait that was measured.
-func (b *builder) agreement(row ControllerRow, predictions []Prediction) (MeasuredAgreement, bool) {
-	now := slices.IndexFunc(predictions, func(p Prediction) bool { return p.Factor == 1 && !p.Rollout })
+func (b *builder) agreement(row ControllerRow, predictions []Forecast) (MeasuredAgreement, bool) {
+	now := slices.IndexFunc(predictions, func(p Forecast) bool { return p.Factor == 1 && !p.Rollout })
 	if row.Wait == nil || row.Wait.Mean == nil || now < 0 || b.given(row) != 1 {
 		return MeasuredAgreement{}, false
 	}
@@ -277,12 +269,17 @@ func (b *builder) agreement(row ControllerRow, predictions []Prediction) (Measur
 	}, true
 }
 
+// intervalOf is how often an Application is due: as was given, else its own.
+func (b *builder) intervalOf(a Application) time.Duration {
+	return cmp.Or(b.Given.Interval, max(a.Interval, 0))
+}
+
 // apiLoad is what dry runs ask of an API server: Flux applies every object of an Application at every interval.
 func (b *builder) apiLoad() Load {
 	rate, clusters := 0.0, map[string]bool{}
 	for _, a := range b.applications {
-		if a.Engine == gitops.Flux && a.Kind == "Kustomization" && a.Interval > 0 && !a.Suspended {
-			rate += float64(a.Objects) / a.Interval.Seconds()
+		if every := b.intervalOf(a); a.Engine == gitops.Flux && a.Kind == "Kustomization" && every > 0 && !a.Suspended {
+			rate += float64(a.Objects) / every.Seconds()
 			clusters[a.Cluster] = true
 		}
 	}
@@ -307,8 +304,8 @@ func (b *builder) repositoryLoad() Load {
 		if a.Repository != "" {
 			repositories[a.Repository] = true
 		}
-		if a.Engine == gitops.ArgoCD && a.Interval > 0 {
-			rate += 1 / a.Interval.Seconds()
+		if every := b.intervalOf(a); a.Engine == gitops.ArgoCD && every > 0 {
+			rate += 1 / every.Seconds()
 		}
 	}
 	if len(clusters) == 0 {

@@ -44,10 +44,7 @@ func Build(in Input) (Report, error) {
 	r.Data = b.data()
 	r.Mechanism = b.mechanism()
 	r.Matrix = b.matrix()
-	var err error
-	if r.Bottleneck, err = b.bottleneck(); err != nil {
-		return Report{}, err
-	}
+	r.Bottleneck = b.bottleneck()
 	r.Detection = b.detection()
 	r.Compliance = b.compliance()
 	r.Plan = b.plan(r)

@@ -166,7 +166,7 @@ func (r Report) matrixBlocks() []templates.Block {
 	a := m.Autoscaling
 	scaling := "Unknown: " + a.Basis.Source + "."
 	if a.Fields != nil {
-		scaling = fmt.Sprintf("%s on %s are held by autoscalers within their bounds. They are no drift and in no count above. On %s Git declares the same field: engine and autoscaler take it from each other.",
+		scaling = fmt.Sprintf("Autoscalers hold %s on %s within their bounds, which is no drift and in no count above. On %s Git declares the same field: engine and autoscaler take it from each other.",
 			counted(*a.Fields, "field"), counted(*a.Objects, "object"), counted(*a.Contradictions, "object"))
 	}
 	out = append(out, templates.Block{Heading: "Intentional autoscaling, counted apart", Text: scaling, List: a.Examples, Note: fmt.Sprintf("Source: %s. Sample: %s.", a.Basis.Source, a.Basis.Sample)})

@@ -237,6 +237,9 @@ func fluxDuration(d time.Duration) string {
 // findingsOf are the drifts of an Application that a remedy would have ended: all of one that is not corrected.
 func (b *builder) findingsOf(a Application, remedy string) []string {
 	var out []string
+	if remedy == "flux-interval" { // sooner is not otherwise
+		return nil
+	}
 	for _, f := range b.newest {
 		if f.Cluster != a.Cluster || f.Application != a.Namespace+"/"+a.Name || !f.Drift {
 			continue

@@ -56,7 +56,7 @@ type Basis struct {
 
 // Data says what was read.
 type Data struct {
-	Inputs []DataInput `json:"inputs"`
+	Inputs []DataInput `json:"inputs,omitempty"`
 	Unread []Unread    `json:"unread,omitempty"`
 	// WrongClocks counts changes dated after they were seen, by more than clocks may differ; they are in no duration.
 	WrongClocks int `json:"wrongClocks,omitempty"`
@@ -89,8 +89,8 @@ type Brief struct {
 type Mechanism struct {
 	Scope       string            `json:"scope"`
 	Basis       Basis             `json:"basis"`
-	Engines     []MechanismEngine `json:"engines"`
-	Providers   []MechanismCloud  `json:"providers"`
+	Engines     []MechanismEngine `json:"engines,omitempty"`
+	Providers   []MechanismCloud  `json:"providers,omitempty"`
 	Corrections []Correction      `json:"corrections,omitempty"`
 }
 
@@ -100,7 +100,7 @@ type MechanismEngine struct {
 	Detects  string   `json:"detects"`
 	Corrects string   `json:"corrects"`
 	Records  string   `json:"records"`
-	Blind    []string `json:"blind"`
+	Blind    []string `json:"blind,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
 }
 
@@ -157,7 +157,7 @@ type VectorRow struct {
 	// Explained are fields that differ for this reason and are no drift.
 	Explained *int `json:"explained,omitempty"`
 	// EngineSees is by engine; OnlyHoldfast is what no engine does.
-	EngineSees   []string         `json:"engineSees"`
+	EngineSees   []string         `json:"engineSees,omitempty"`
 	OnlyHoldfast string           `json:"onlyHoldfast"`
 	Looms        string           `json:"looms"`
 	Risk         string           `json:"risk,omitempty"`
@@ -181,7 +181,7 @@ type TierPart struct {
 	// Compared says that tiers were observed side by side; else the causes are from the catalogue.
 	Compared bool        `json:"compared"`
 	Basis    Basis       `json:"basis"`
-	Causes   []TierCause `json:"causes"`
+	Causes   []TierCause `json:"causes,omitempty"`
 	// Rows are the drifts of each tier by vector, where they were compared.
 	Rows []TierRow `json:"rows,omitempty"`
 }
@@ -227,11 +227,11 @@ type Worst struct {
 type Bottleneck struct {
 	Scope       string              `json:"scope"`
 	Basis       Basis               `json:"basis"`
-	Controllers []ControllerRow     `json:"controllers"`
-	Predictions []Prediction        `json:"predictions"`
+	Controllers []ControllerRow     `json:"controllers,omitempty"`
+	Predictions []Forecast          `json:"predictions,omitempty"`
 	API         Load                `json:"apiServer"`
 	Repository  Load                `json:"repository"`
-	Sharding    []string            `json:"sharding"`
+	Sharding    []string            `json:"sharding,omitempty"`
 	Advice      []string            `json:"advice,omitempty"`
 	Measured    []MeasuredAgreement `json:"measured,omitempty"`
 }
@@ -258,8 +258,8 @@ type ControllerRow struct {
 	Limit *float64 `json:"longestStableTurnSeconds,omitempty"`
 }
 
-// Prediction is one controller at one size of the fleet.
-type Prediction struct {
+// Forecast is one controller at one size of the fleet.
+type Forecast struct {
 	Cluster    string `json:"cluster"`
 	Controller string `json:"controller"`
 	// Factor is the fleet against now; Rollout says that all its Applications become due at once.
@@ -312,8 +312,8 @@ type Detection struct {
 	ChangeToClosure    Percentiles `json:"changeToClosureSeconds"`
 	// Missed is the share of known windows that a poll at an interval would not have seen.
 	Missed       []Missed      `json:"missed,omitempty"`
-	Expectations []Expectation `json:"expectations"`
-	Says         []string      `json:"says"`
+	Expectations []Expectation `json:"expectations,omitempty"`
+	Says         []string      `json:"says,omitempty"`
 }
 
 // Missed is one interval.
@@ -326,7 +326,7 @@ type Missed struct {
 
 // Expectation is what a standard expects of detection, and whether the interval meets it.
 type Expectation struct {
-	Control []detect.Control `json:"controls"`
+	Control []detect.Control `json:"controls,omitempty"`
 	What    string           `json:"what"`
 	Says    string           `json:"says"`
 	Force   string           `json:"force"`
@@ -342,8 +342,8 @@ type Expectation struct {
 type Compliance struct {
 	Scope     string        `json:"scope"`
 	Basis     Basis         `json:"basis"`
-	Scenarios []Scenario    `json:"scenarios"`
-	Trails    []TrailDemand `json:"trails"`
+	Scenarios []Scenario    `json:"scenarios,omitempty"`
+	Trails    []TrailDemand `json:"trails,omitempty"`
 }
 
 // Scenario is one kind of drift and the controls that it bears on.
@@ -352,7 +352,7 @@ type Scenario struct {
 	Class    string           `json:"class,omitempty"`
 	Category string           `json:"category"`
 	Risk     string           `json:"risk,omitempty"`
-	Controls []detect.Control `json:"controls"`
+	Controls []detect.Control `json:"controls,omitempty"`
 	// Drifts is how many findings; Recorded how many of them a ledger has. Both are absent where they are not known.
 	Drifts   *int   `json:"drifts,omitempty"`
 	Recorded *int   `json:"recorded,omitempty"`
@@ -364,7 +364,7 @@ type TrailDemand struct {
 	ID       string           `json:"id"`
 	Standard string           `json:"standard"`
 	Part     string           `json:"part" jsonschema:"enum=content,enum=retention,enum=integrity"`
-	Controls []detect.Control `json:"controls"`
+	Controls []detect.Control `json:"controls,omitempty"`
 	Says     string           `json:"says"`
 	Met      string           `json:"met" jsonschema:"enum=met,enum=not met,enum=unknown,enum=own policy"`
 	Why      string           `json:"why"`
@@ -374,7 +374,7 @@ type TrailDemand struct {
 type Plan struct {
 	Scope   string   `json:"scope"`
 	Basis   Basis    `json:"basis"`
-	Actions []Action `json:"actions"`
+	Actions []Action `json:"actions,omitempty"`
 }
 
 // Action is one recommendation.
@@ -384,8 +384,8 @@ type Action struct {
 	Title    string `json:"title"`
 	Why      string `json:"why"`
 	// Closes are findings and gaps, by id.
-	Closes   []string         `json:"closes"`
-	Controls []detect.Control `json:"controls"`
+	Closes   []string         `json:"closes,omitempty"`
+	Controls []detect.Control `json:"controls,omitempty"`
 	Effort   string           `json:"effort"`
 	Success  string           `json:"success"`
 	// Manifests are the settings, exactly; an action without one says in Steps what to do.

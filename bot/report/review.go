@@ -121,8 +121,10 @@ func (v reviewer) givenAndObserved() []string {
 			out = append(out, x.Name+" has no value, not even that it is unknown")
 		case x.Given != "" && x.Used == unknown, x.Observed != "" && x.Used == unknown:
 			out = append(out, x.Name+" was given or observed and is said to be unknown")
-		case x.Given != "" && x.Observed != "" && x.Given != x.Observed && !x.Differs:
+		case (x.Name == nameClusters || x.Name == nameInterval) && x.Given != "" && x.Observed != "" && x.Given != x.Observed && !x.Differs:
 			out = append(out, x.Name+": that given and observed differ is not said")
+		case x.Differs && (x.Given == "" || x.Observed == ""):
+			out = append(out, x.Name+": what is to differ is not both told")
 		case x.Observed != "" && len(x.Because) == 0:
 			out = append(out, x.Name+" was observed, and nothing says by what")
 		}
@@ -267,7 +269,7 @@ func (v reviewer) multiCluster() []string {
 	for _, c := range v.report.Bottleneck.Controllers {
 		for _, factor := range factors() {
 			for _, rollout := range []bool{false, true} {
-				if !slices.ContainsFunc(v.report.Bottleneck.Predictions, func(p Prediction) bool {
+				if !slices.ContainsFunc(v.report.Bottleneck.Predictions, func(p Forecast) bool {
 					return p.Cluster == c.Cluster && p.Controller == c.Name && p.Factor == factor && p.Rollout == rollout && p.Says != ""
 				}) {
 					out = append(out, fmt.Sprintf("%s of %s is not predicted at %d times, rollout %t", c.Name, c.Cluster, factor, rollout))

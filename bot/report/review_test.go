@@ -51,6 +51,7 @@ func TestEachCheckSeesItsFault(t *testing.T) {
 		{"variables", "no engine", func(r *Report) { r.Detection.Scope = strings.ReplaceAll(r.Detection.Scope, "Flux", "it") }},
 		{"variables", "a variable that is gone", func(r *Report) { r.Variables = r.Variables[:5] }},
 		{"given-and-observed", "a difference that is hidden", func(r *Report) { r.Variables[2].Differs = false }},
+		{"given-and-observed", "an observation that is hidden", func(r *Report) { r.Variables[3].Observed = "" }},
 		{"given-and-observed", "an observation out of nowhere", func(r *Report) { r.Variables[0].Because = nil }},
 		{"autoscaling", "scaling counted among drift", func(r *Report) { n := 0; r.Matrix.Autoscaling.Fields = &n }},
 		{"autoscaling", "no row for it", func(r *Report) { row(r, "autoscaling").ID = "other" }},

@@ -137,17 +137,50 @@ func used(given setting.Setting, o observed) setting.Setting {
 		Clusters: cmp.Or(given.Clusters, o.setting.Clusters), Interval: cmp.Or(given.Interval, o.setting.Interval),
 		Tiers: orElse(given.Tiers, o.setting.Tiers), Standards: orElse(given.Standards, o.setting.Standards),
 	}
-	// An engine that was named without a version has the one that was observed.
+	// An engine that was named with less of its version than was observed has the one that was observed.
 	out.Engines = slices.Clone(out.Engines)
 	for i, e := range out.Engines {
 		for _, seen := range o.setting.Engines {
-			if e.Version == "" && seen.Name == e.Name {
+			if covers(e, seen) {
 				out.Engines[i] = seen
 			}
 		}
 	}
 	out.Standards = setting.WithFlavours(out.Standards, out.Providers)
 	return out
+}
+
+// covers says whether an engine that was named is the one that was seen, as far as its version was named: Flux 2 covers Flux 2.9.
+func covers(named, seen setting.Engine) bool {
+	return named.Name == seen.Name && (named.Version == "" || strings.HasPrefix(seen.Version+".", named.Version+"."))
+}
+
+// differ says whether what was given and what was observed are not the same; what is not known of either is no difference.
+func differ(given setting.Setting, o observed, use setting.Setting) map[string]bool {
+	seen := o.setting
+	engines := func() bool {
+		for _, e := range given.Engines {
+			if !slices.ContainsFunc(seen.Engines, func(x setting.Engine) bool { return covers(e, x) || e.Name == x.Name && x.Version == "" }) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(seen.Engines, func(x setting.Engine) bool {
+			return !slices.ContainsFunc(given.Engines, func(e setting.Engine) bool { return e.Name == x.Name })
+		})
+	}
+	standards := setting.WithFlavours(given.Standards, use.Providers)
+	return map[string]bool{
+		nameProvider:  len(given.Providers) > 0 && len(seen.Providers) > 0 && !sameSet(given.Providers, seen.Providers),
+		nameEngine:    len(given.Engines) > 0 && len(seen.Engines) > 0 && engines(),
+		nameClusters:  given.Clusters > 0 && seen.Clusters > 0 && given.Clusters != seen.Clusters,
+		nameInterval:  given.Interval > 0 && seen.Interval > 0 && given.Interval != seen.Interval,
+		nameTier:      len(given.Tiers) > 0 && len(seen.Tiers) > 0 && !sameSet(given.Tiers, seen.Tiers),
+		nameStandards: len(standards) > 0 && len(seen.Standards) > 0 && !sameSet(standards, seen.Standards),
+	}
+}
+
+func sameSet[T cmp.Ordered](a, b []T) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 func orElse[T any](list, other []T) []T {
@@ -193,6 +226,7 @@ func intervalOrUnknown(d time.Duration) string {
 // variables are the six with what was given and observed.
 func variables(given setting.Setting, o observed, use setting.Setting) []Variable {
 	g, seen, u := say(given), say(o.setting), say(use)
+	differs := differ(given, o, use)
 	g.standards = listed(setting.WithFlavours(given.Standards, use.Providers), setting.StandardName)
 	var out []Variable
 	for _, v := range []struct{ name, given, observed, used string }{
@@ -202,7 +236,7 @@ func variables(given setting.Setting, o observed, use setting.Setting) []Variabl
 	} {
 		out = append(out, Variable{
 			Name: v.name, Given: v.given, Observed: v.observed, Used: cmp.Or(v.used, unknown), Because: o.because[v.name],
-			Differs: v.given != "" && v.observed != "" && v.given != v.observed,
+			Differs: differs[v.name],
 		})
 	}
 	return out

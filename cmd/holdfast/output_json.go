@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"holdfast/detect"
+	"holdfast/detect/setting"
+	"holdfast/gitops"
 	"holdfast/templates"
 )
 
@@ -19,11 +21,22 @@ type scanJSON struct {
 	APIVersion   string            `json:"apiVersion"`
 	Kind         string            `json:"kind"`
 	Time         time.Time         `json:"time"`
+	Clusters     []clusterJSON     `json:"clusters,omitempty"`
 	Applications []applicationJSON `json:"applications"`
 	Findings     []detect.Finding  `json:"findings"`
 	Unknown      []unknownJSON     `json:"unknown,omitempty"`
 	Notes        []string          `json:"notes,omitempty"`
 	Summary      summaryJSON       `json:"summary"`
+}
+
+// clusterJSON is what a cluster that was read says of itself. Provider and engines are what its marks tell; absent where they tell
+// nothing.
+type clusterJSON struct {
+	Name     string                   `json:"name"`
+	Tier     detect.Tier              `json:"tier"`
+	Version  string                   `json:"version,omitempty"`
+	Provider *setting.Detected        `json:"provider,omitempty"`
+	Engines  []setting.DetectedEngine `json:"engines,omitempty"`
 }
 
 type applicationJSON struct {
@@ -39,6 +52,11 @@ type applicationJSON struct {
 	// Conditions say what keeps the engine from applying or correcting it.
 	Conditions []detect.Condition `json:"conditions,omitempty"`
 	Objects    int                `json:"objects"`
+	// Interval is how often the engine corrects, for Argo CD how often it asks Git; Correction when it undoes live changes.
+	Interval   string            `json:"interval,omitempty"`
+	Correction gitops.Correction `json:"correction,omitempty"`
+	// Prune says whether the engine deletes what leaves Git; absent for a plain folder.
+	Prune *bool `json:"prune,omitempty"`
 }
 
 type sourceJSON struct {
@@ -76,24 +94,46 @@ func summarize(s detect.Scan) summaryJSON {
 	return sum
 }
 
-func writeScanJSON(w io.Writer, s detect.Scan) error {
+func writeScanJSON(w io.Writer, s detect.Scan) error { return writeJSON(w, scanDocument(s)) }
+
+// scanDocument is a scan as it is printed.
+func scanDocument(s detect.Scan) scanJSON {
 	doc := scanJSON{
 		APIVersion: apiVersion, Kind: "Scan", Time: s.Time.UTC(),
 		Applications: []applicationJSON{}, Findings: []detect.Finding{}, Summary: summarize(s), Notes: s.Notes,
 	}
+	for _, c := range s.Clusters {
+		one := clusterJSON{Name: c.Name, Tier: c.Tier, Version: c.Version}
+		if d, ok := setting.DetectProvider(setting.Marks{Version: c.Version, APIVersions: c.APIVersions}); ok {
+			one.Provider = &d
+		}
+		doc.Clusters = append(doc.Clusters, one)
+	}
 	for _, a := range s.Applications {
-		app := a.Application
-		doc.Applications = append(doc.Applications, applicationJSON{
-			Cluster: app.Cluster, Name: app.Name, Namespace: app.Namespace, Engine: string(app.Engine), Kind: app.Kind,
-			Source: sourceJSON{app.Source.Repo, app.Source.Path, app.Source.Applied},
-			State:  a.State, Reason: a.Reason, Suspended: app.Suspended, Conditions: a.Conditions, Objects: len(a.Declared),
-		})
+		doc.Applications = append(doc.Applications, applicationDocument(a))
 	}
 	doc.Findings = append(doc.Findings, s.Findings...)
 	for _, u := range s.Unknown {
 		doc.Unknown = append(doc.Unknown, unknownJSON(u))
 	}
-	return writeJSON(w, doc)
+	return doc
+}
+
+func applicationDocument(a detect.AssessedApplication) applicationJSON {
+	app := a.Application
+	out := applicationJSON{
+		Cluster: app.Cluster, Name: app.Name, Namespace: app.Namespace, Engine: string(app.Engine), Kind: app.Kind,
+		Source: sourceJSON{app.Source.Repo, app.Source.Path, app.Source.Applied},
+		State:  a.State, Reason: a.Reason, Suspended: app.Suspended, Conditions: a.Conditions, Objects: len(a.Declared),
+	}
+	if app.Engine == gitops.None {
+		return out
+	}
+	out.Correction, out.Prune = app.Correction, &app.Prune
+	if app.Interval > 0 {
+		out.Interval = app.Interval.String()
+	}
+	return out
 }
 
 // writeJSON also escapes the characters that encoding/json leaves and a terminal obeys: they stand in strings

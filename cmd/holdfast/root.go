@@ -75,7 +75,7 @@ pull request or an issue. It reads clusters and never writes to them.`,
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(newScanCommand(s), newProposeCommand(s), newServeCommand(s), newPolicyCommand(s), newVerifyCommand(s), newGuardCommand(s), newVersionCommand(s))
+	root.AddCommand(newScanCommand(s), newProposeCommand(s), newServeCommand(s), newReportCommand(s), newPolicyCommand(s), newVerifyCommand(s), newGuardCommand(s), newVersionCommand(s))
 	return root
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,15 +92,9 @@ func (f *verifyFlags) load() error {
 	if len(f.allowed) == 0 {
 		return errors.New("--allowed-signers is missing: give the keys that may sign, from outside of what is verified")
 	}
-	f.keys = &sign.Allowed{}
-	for _, file := range f.allowed {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("--allowed-signers: %w", err)
-		}
-		if err := f.keys.Add(file, data, time.Local); err != nil {
-			return fmt.Errorf("--allowed-signers: %w", err)
-		}
+	var err error
+	if f.keys, err = allowedSigners(f.allowed); err != nil {
+		return err
 	}
 	if f.revoked != "" {
 		data, err := os.ReadFile(f.revoked)

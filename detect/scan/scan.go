@@ -34,6 +34,7 @@ func Run(ctx context.Context, in Input) (detect.Scan, error) {
 			out.Unknown = append(out.Unknown, detect.UnknownObject{Cluster: target.Name, Reason: err.Error()})
 			continue
 		}
+		out.Clusters = append(out.Clusters, one.Clusters...)
 		out.Applications = append(out.Applications, one.Applications...)
 		out.Findings = append(out.Findings, one.Findings...)
 		out.Unknown = append(out.Unknown, one.Unknown...)
@@ -66,6 +67,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		return out, err
 	}
 	target.Name = cmp.Or(target.Name, own.Cluster)
+	out.Clusters = []detect.ScannedCluster{{Name: target.Name, Tier: target.Tier, Version: own.Version, APIVersions: own.APIVersions}}
 	if target.Audit != nil {
 		in.Audit = target.Audit
 	}
