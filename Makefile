@@ -5,7 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-short test-race fmt generate verify golden fuzz e2e bench bench-codify demo cover clean
+.PHONY: help build test test-short test-race fmt generate verify golden fuzz e2e bench bench-codify demo cover image clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -58,6 +58,14 @@ bench-codify: lab ## codify measured by random changes of public repositories, w
 
 demo: build ## the main job on a recorded cluster: findings, pull request, signed branch
 	./deploy/demo/run.sh bin/holdfast
+
+IMAGE_ARCHITECTURES ?= amd64
+CA_CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
+image: ## assemble bin/image, an OCI layout, for IMAGE_ARCHITECTURES (amd64 arm64), with CA_CERTIFICATES
+	@for a in $(IMAGE_ARCHITECTURES); do echo "building for $$a"; \
+	  GOOS=linux GOARCH=$$a go build -trimpath -ldflags '$(LDFLAGS)' -o bin/holdfast-linux-$$a ./cmd/holdfast || exit 1; done
+	go run ./deploy/image -out bin/image -ca $(CA_CERTIFICATES) -version $(VERSION) -revision "$$(git rev-parse HEAD)" \
+	  -created "$$(git log -1 --format=%cI)" $(foreach a,$(IMAGE_ARCHITECTURES),-binary $(a)=bin/holdfast-linux-$(a))
 
 cover: ## test coverage of the tests that need no lab
 	go test -short -coverprofile coverage.out ./... && go tool cover -func coverage.out | tail -1
