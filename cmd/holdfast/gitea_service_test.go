@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -345,13 +345,21 @@ func (f *fleet) verifies() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	kinds := map[string]int{}
-	for _, line := range strings.Split(string(text), "\n") {
-		for _, kind := range []string{"proposed", "merged", "converged", "closed"} {
-			if slices.Contains(strings.Split(line, ","), kind) {
-				kinds[kind]++
-			}
+	for _, row := range rows {
+		kinds[row[2]]++
+	}
+	merge := f.Head(f.t, "main")
+	for kind, want := range map[string]int{"merge": 2, "converged": 3, "closed": 2} {
+		if kinds[kind] != want {
+			f.t.Errorf("the trail has %d records of %s, want %d:\n%s", kinds[kind], kind, want, text)
 		}
 	}
-	f.t.Logf("the trail: %v", kinds)
+	if !strings.Contains(string(text), merge) || !strings.Contains(string(text), "bob") {
+		f.t.Errorf("the trail does not tell the merge %s, or by whom it was:\n%s", merge, text)
+	}
 }
