@@ -12,6 +12,8 @@ type power struct {
 	count       int
 	sensitivity int
 	objects     set
+	// steps count the ways to whoever has the power, so that of equal ones the nearest is told.
+	steps int
 }
 
 // above orders powers: who can do everything first, then who can change more, then what opens more.
@@ -22,7 +24,18 @@ func (p power) above(o power) bool {
 	case p.count != o.count:
 		return p.count > o.count
 	}
-	return p.sensitivity > o.sensitivity
+	if p.sensitivity != o.sensitivity {
+		return p.sensitivity > o.sensitivity
+	}
+	return p.steps < o.steps
+}
+
+// by is the power from one edge further away.
+func (p power) by(e edge) power {
+	if e.way != "" {
+		p.steps++
+	}
+	return p
 }
 
 // adds says whether p can change something that o cannot.
@@ -155,8 +168,11 @@ func (g *graph) settle(component []int) {
 	}
 	for _, i := range slices.Sorted(maps.Keys(inside)) {
 		for k, e := range g.nodes[i].out {
-			if to := g.nodes[e.to]; !inside[e.to] && to.best.above(best) {
-				best, holder, exit = to.best, i, k
+			if inside[e.to] {
+				continue
+			}
+			if further := g.nodes[e.to].best.by(e); further.above(best) {
+				best, holder, exit = further, i, k
 			}
 		}
 	}
@@ -177,8 +193,8 @@ func (g *graph) settle(component []int) {
 			}
 			reached[i] = true
 			n := g.nodes[i]
-			n.best = best
 			n.next = slices.IndexFunc(n.out, func(e edge) bool { return e.to == queue[0] })
+			n.best = g.nodes[queue[0]].best.by(n.out[n.next])
 			queue = append(queue, i)
 		}
 	}

@@ -76,6 +76,9 @@ func (s *survey) power(g Grant) power {
 	for _, h := range r.holds {
 		p.sensitivity = max(p.sensitivity, sensitivity(h.Group, h.Resource))
 	}
+	if p.everything {
+		p.sensitivity = 3
+	}
 	return p
 }
 
@@ -128,7 +131,7 @@ func (s *survey) enroll(subject Subject) {
 func (s *survey) anyone() int {
 	return s.graph.pool("any user or group", func(i int) {
 		n := s.graph.nodes[i]
-		n.own = power{everything: true, sensitivity: 3, objects: s.targets.every, count: len(s.targets.all)}
+		n.own = power{everything: true, sensitivity: 3, objects: s.targets.every, count: len(s.targets.all), steps: 1} // an account at hand is nearer
 	})
 }
 
