@@ -63,7 +63,7 @@ func TestServeShowsItsDashboard(t *testing.T) {
 		t.Fatalf("no drift of the Deployment in\n%s", list)
 	}
 	_, drift := page(link[1], dashboardToken)
-	for _, want := range []string{"kubectl-scale", "(manager name, chosen by the client)", "pull request 2", "first seen", "open pull request", "closes the drift and moves nothing else", `class="plus"`} {
+	for _, want := range []string{"kubectl-label", "(manager name, chosen by the client)", "pull request 2", "first seen", "open pull request", "closes the drift and moves nothing else", `class="plus"`} {
 		if !strings.Contains(drift, want) {
 			t.Errorf("the page of the drift lacks %q in\n%s", want, drift)
 		}
