@@ -213,7 +213,7 @@ func (s *smallShop) settles(r *reaper) (starts int) {
 // roundEnds waits until a round has ended, or gives false when the program was killed.
 func (s *smallShop) roundEnds() bool {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if strings.Contains(s.log.String(), `"round ends"`) {
 			return true
 		}
