@@ -68,7 +68,7 @@ func (g *group) introduce(p *bot.Proposal, aside bool, tier detect.Tier) error {
 		return err
 	}
 	p.Hash = bot.Hash(p.Key, file.Path, string(file.After))
-	record := bot.Record{Files: filesHash(p.Files), Base: p.BaseCommit} // without the proof: a base that goes on is no news here
+	record := bot.Record{Files: FilesHash(p.Files), Base: p.BaseCommit} // without the proof: a base that goes on is no news here
 	p.Body = templates.Cut(body, "the commit on branch "+p.Branch+" has the whole change", record.String()+"\n"+bot.Marker(p.Key, p.Hash)+"\n")
 	p.Message, err = templates.CommitMessage(templates.Commit{Subject: p.Title, Trailers: []templates.Trailer{{Key: "Holdfast-Key", Value: p.Key}}})
 	return err
