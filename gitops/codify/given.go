@@ -97,15 +97,47 @@ func (laterPatch) candidates(_ context.Context, s site) []Candidate {
 func (s site) addTransformer(l layer, style splice.Style, config map[string]any) []Candidate {
 	id := s.declared.ID
 	config["apiVersion"], config["kind"] = "builtin", "PatchTransformer"
-	config["metadata"] = map[string]any{"name": l.freeTransformer(strings.ToLower(id.Kind + "-" + id.Name))}
-	at := gitops.Path{gitops.Field("transformers"), gitops.Index(len(l.list("transformers")))}
+	name := l.freeTransformer(strings.ToLower(id.Kind + "-" + id.Name))
+	config["metadata"] = map[string]any{"name": name}
+	list := l.list("transformers")
+	at := gitops.Path{gitops.Field("transformers"), gitops.Index(len(list))}
 	what := fmt.Sprintf("set %s by a patch behind the other transformers of %s", s.change.Path, l.file)
-	return s.set(l, what, at, string(splice.Document(config, style)), lastResort)
+	text := string(splice.Document(config, style))
+	place := len(list) // such patches stand by name, in whichever order they come
+	for place > 0 && patchTransformerBehind(list[place-1], name) {
+		place--
+	}
+	if place == len(list) {
+		return s.set(l, what, at, text, lastResort)
+	}
+	after, err := splice.Insert(l.data, l.doc, append(slices.Clip(l.prefix), at[0]), place, text)
+	return s.own(l, at, s.one(what, l.file, after, err, lastResort))
 }
 
-// givenToAll says whether a kustomization gives the changed value to all objects that it fits.
+// patchTransformerBehind says whether an entry of transformers is a patch written there whose name comes behind name.
+func patchTransformerBehind(entry any, name string) bool {
+	text, _ := entry.(string)
+	docs, err := splice.Documents([]byte(text))
+	if err != nil || len(docs) != 1 {
+		return false
+	}
+	config, _ := docs[0].(map[string]any)
+	metadata, _ := config["metadata"].(map[string]any)
+	other, _ := metadata["name"].(string)
+	return config["kind"] == "PatchTransformer" && other > name
+}
+
+// givenToAll says whether a kustomization gives the changed value to all objects that it fits, or may: transformers and
+// replacements come behind its patches, and so do
+// the labels and annotations that an Argo CD Application of the repository adds to it.
 func (s site) givenToAll(l layer) bool {
 	last := s.change.Path[len(s.change.Path)-1]
+	if len(l.list("transformers")) > 0 || len(l.list("replacements")) > 0 {
+		return true
+	}
+	if k := s.app.Render.Kustomize; k != nil && s.app.Render.File != "" && (k.Labels != nil || k.Annotations != nil) {
+		return true
+	}
 	if last.Field == "image" {
 		text, _ := s.declaredValue().V.(string)
 		return slices.ContainsFunc(l.list("images"), func(v any) bool {

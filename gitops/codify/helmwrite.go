@@ -183,6 +183,10 @@ func (r *chartRelease) writeTo(ctx context.Context, s site, p place, at gitops.P
 	if len(rest) == 0 && (beaten || !wins) && p.kind != ownValues {
 		what.tail += ", by null"
 		out = append(out, p.splice(ctx, s, at, gitops.Present(nil), what, max(added, addsEntry))...)
+		// Helm leaves a null where the chart's own values have no such key, which templates may see.
+		for at = at[:len(at)-1]; len(at) > 0 && single(r.all, at); at = at[:len(at)-1] {
+			out = append(out, p.splice(ctx, s, at, gitops.Present(nil), what, max(added, addsEntry))...)
+		}
 	}
 	return out
 }

@@ -98,6 +98,8 @@ func TestTouch(t *testing.T) {
 		{"two places are two lines", "a: 1\nb: 2\nc: 3\n", "a: 2\nb: 2\nc: 4\n", false, 2, ""},
 		{"a lost comment", "# why\na: 1\n", "a: 2\n", false, 2, "the comment"},
 		{"a comment goes with what it is about", "# why\na: 1\nb: 1\n", "b: 1\n", true, 2, ""},
+		{"a line of a text that begins like a comment", "a: |\n  # what\n  b\nc: 1\n", "a: |\n  # other\n  b\nc: 1\n", false, 1, ""},
+		{"a comment behind a text is one", "a:\n  x: |\n    b\n  # why\n  c: 1\n", "a:\n  x: |\n    b\n  c: 2\n", false, 2, "the comment"},
 		{"the end of the file", "a: 1", "a: 2\n", false, 1, "the newline at the end"},
 		{"line ends", "a: 1\r\nb: 1\r\n", "a: 1\r\nb: 2\n", false, 1, "CRLF"},
 		{"the byte order mark", "\xef\xbb\xbfa: 1\n", "a: 1\n", false, 1, "byte order mark"},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,13 +37,36 @@ func touch(tree gitops.Tree, edits []gitops.Edit, removal bool) touched {
 			continue
 		}
 		for _, line := range gone {
-			if text := strings.TrimSpace(line); strings.HasPrefix(text, "#") && !removal && !slices.ContainsFunc(came, func(l string) bool { return strings.TrimSpace(l) == text }) {
+			if text := strings.TrimSpace(line); strings.HasPrefix(text, "#") && !removal && !inBlock(before, line) && !slices.ContainsFunc(came, func(l string) bool { return strings.TrimSpace(l) == text }) {
 				out.wrong = append(out.wrong, fmt.Sprintf("%s: the comment %q is lost", e.Path, text))
 			}
 		}
 		out.wrong = append(out.wrong, endings(e)...)
 	}
 	return out
+}
+
+// blockHead is the end of a line that begins a block scalar.
+var blockHead = regexp.MustCompile(`(^|[\s:-])[|>][-+0-9]*\s*(#.*)?$`)
+
+// inBlock says whether a line stands in a block scalar of a file, where # begins no comment.
+func inBlock(lines []string, line string) bool {
+	indent := func(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+	for i, l := range lines {
+		if l != line {
+			continue
+		}
+		deep := indent(l)
+		for k := i - 1; k >= 0; k-- {
+			if strings.TrimSpace(lines[k]) == "" || indent(lines[k]) >= deep {
+				continue
+			}
+			if deep = indent(lines[k]); blockHead.MatchString(strings.TrimRight(lines[k], "\r\n")) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // endings says what became of line ends, the byte order mark and the end of the file.
