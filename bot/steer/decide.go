@@ -67,9 +67,6 @@ func shows(v command.Verb) bool {
 	return v == command.Explain || v == command.Status || v == command.Help
 }
 
-// recorded says whether what a verb asks for stands in the ledger.
-func recorded(v command.Verb) bool { return acts(v) && v != command.Rescan }
-
 // refuseOr refuses what is said too often, else decides.
 func (s *situation) refuseOr(f flood, c command.Command, by person, comment bot.Comment) verdict {
 	if f == tell {
