@@ -76,7 +76,11 @@ func (x Publishing) apply(ctx context.Context, a Action) (bot.Thread, string, er
 		t, err := f.OpenPullRequest(ctx, p.Branch, p.Base, content)
 		return t, commit, wrap(err, "opening pull request %q", p.Title)
 	case Reopen:
-		if err := setOpen(ctx, f, t, true); err != nil {
+		err := setOpen(ctx, f, t, true)
+		if errors.Is(err, forge.ErrInvalid) && t.Kind == bot.AsPullRequest { // its branch is gone, or is another one by now
+			return x.apply(ctx, Action{Verb: Open, Proposal: p})
+		}
+		if err != nil {
 			return t, "", wrap(err, "reopening %s %d", t.Kind, t.Number)
 		}
 		return update(ctx, f, commits, p, t, content)

@@ -3,11 +3,13 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"holdfast/bot"
+	"holdfast/bot/forge"
 	"holdfast/bot/forge/folder"
 	"holdfast/gitops"
 )
@@ -110,5 +112,40 @@ func TestAPushThatFailsOpensNoPullRequest(t *testing.T) {
 	}
 	if threads, _ := f.Threads(t.Context(), bot.AsPullRequest); len(threads) != 0 {
 		t.Errorf("opened %+v", threads)
+	}
+}
+
+// stubborn is a forge that reopens nothing, as GitHub does once the branch was deleted.
+type stubborn struct{ *folder.Forge }
+
+func (s stubborn) SetPullRequestOpen(ctx context.Context, number int, open bool) error {
+	if open {
+		return fmt.Errorf("%w: the branch was deleted", forge.ErrInvalid)
+	}
+	return s.Forge.SetPullRequestOpen(ctx, number, open)
+}
+
+func TestAPullRequestThatCannotBeReopenedIsOpenedAnew(t *testing.T) {
+	f, commits := newFolder(t), &fakeCommits{}
+	first := complete(proposal(bot.AsPullRequest, scope, "aa"))
+	round(t, f, commits, first)
+	if err := f.SetPullRequestOpen(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	x := Publishing{Forge: stubborn{f}, Commits: commits, Now: closing()}
+	for range 2 {
+		threads, err := f.Threads(t.Context(), bot.AsPullRequest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range x.Apply(t.Context(), Plan([]bot.Proposal{complete(proposal(bot.AsPullRequest, scope, "bb"))}, threads, Seen{})) {
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+		}
+	}
+	threads, err := f.Threads(t.Context(), bot.AsPullRequest)
+	if err != nil || len(threads) != 2 || threads[0].State != bot.Open || threads[1].State != bot.Closed {
+		t.Errorf("threads %+v, %v; want a new one that is open", threads, err)
 	}
 }

@@ -4,6 +4,7 @@ package publish
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/bot"
@@ -119,6 +120,8 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 		a.Verb, a.Reason = Update, "the drift is back"
 	case t.State == bot.Open && same && closedAt(t.Body) != "":
 		a.Verb, a.Reason = Update, "the drift is back before its thread was closed"
+	case t.State == bot.Open && same && bare(p, t):
+		a.Verb, a.Reason = Update, "it has none of its labels"
 	case t.State == bot.Open && same && now.Files == before.Files && (now.Proof == before.Proof || before.Proof == ""):
 		a.Verb, a.Reason = Nothing, "same content"
 	case t.State == bot.Open && same && now.Files == before.Files:
@@ -143,6 +146,11 @@ func (s Seen) existing(p bot.Proposal, t bot.Thread) Action {
 		a.Verb, a.Reason = Reopen, "new content"
 	}
 	return a
+}
+
+// bare says whether a thread has none of the labels that it was opened with: the run died before it gave them.
+func bare(p bot.Proposal, t bot.Thread) bool {
+	return len(p.Labels) > 0 && !slices.ContainsFunc(t.Labels, func(label string) bool { return slices.Contains(p.Labels, label) })
 }
 
 // partlyUndone says whether now is what is left of before, whose other findings are gone: what a person did

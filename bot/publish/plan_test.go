@@ -100,6 +100,8 @@ func TestPlan(t *testing.T) {
 		{"an issue whose closing ended half way is written anew when its drift is back", []bot.Proposal{proposal(issue, scope, "aa")}, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, closingMark(closing()))}, []Verb{Update}},
 		{"it is closed when its drift stays away", nil, []bot.Thread{thread(issue, scope, "aa", 1, bot.Open, closingMark(closing()))}, []Verb{Close}},
 		{"new content reopens a pull request that a person closed", []bot.Proposal{proposal(pull, scope, "bb")}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, "")}, []Verb{Reopen}},
+		{"a pull request that was left without its labels gets them", []bot.Proposal{complete(proposal(pull, scope, "aa"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "")}, []Verb{Update}},
+		{"one of them is enough, since people may take some away", []bot.Proposal{complete(proposal(pull, scope, "aa"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "", "drift/codify")}, []Verb{Nothing}},
 		{"what is offered once does not come back after it was closed, whatever its content", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Closed, "")}, []Verb{Nothing}},
 		{"nor after it was merged", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Merged, "")}, []Verb{Nothing}},
 		{"while it is open it is kept up to date", []bot.Proposal{once(proposal(pull, scope, "bb"))}, []bot.Thread{thread(pull, scope, "aa", 1, bot.Open, "")}, []Verb{Update}},
