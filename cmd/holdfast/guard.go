@@ -26,6 +26,7 @@ type guardFlags struct {
 	strict     bool
 	engines    []string
 	users      []string
+	place      guardPlace
 }
 
 func newGuardCommand(s streams) *cobra.Command {
@@ -48,6 +49,7 @@ Exit code 0: nobody can, or what they can is held. 1: people can. 2: an error, o
 		Example: `  holdfast guard
   holdfast guard --audit audit.log -o markdown
   holdfast guard --break-glass-group oncall -o yaml > clusters/north/guard.yaml
+  holdfast guard --config holdfast.yaml --propose clusters/north/guard.yaml
 
   # a dump instead of a cluster
   kubectl get clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deploy,cm -A -o yaml --show-managed-fields > live.yaml
@@ -65,9 +67,21 @@ Exit code 0: nobody can, or what they can is held. 1: people can. 2: an error, o
 			if err != nil {
 				return err
 			}
+			var publisher *publisher
+			if own.place.file != "" { // what signing needs is told before anything is read
+				if publisher, err = session.newPublisher(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			report, err := session.guard(cmd.Context(), options)
 			if err != nil {
 				return err
+			}
+			if publisher != nil {
+				if err := session.proposeGuards(cmd.Context(), own.place, publisher, options, report); err != nil {
+					return err
+				}
+				return guardExit(report)
 			}
 			if err := writeGuard(s, flags, report); err != nil {
 				return fmt.Errorf("writing the result: %w", err)
@@ -79,6 +93,8 @@ Exit code 0: nobody can, or what they can is held. 1: people can. 2: an error, o
 	cmd.Flags().StringVar(&own.breakGlass, "break-glass-group", guard.DefaultBreakGlass, "`GROUP` whose members may change guarded objects with a reason in the annotation "+guard.ReasonAnnotation)
 	cmd.Flags().BoolVar(&own.strict, "strict", false, "let only those service accounts through that can write to managed objects today, instead of all")
 	cmd.Flags().StringSliceVar(&own.engines, "engine-account", nil, "`NAMESPACE/NAME` of a service account by which an engine applies, beside those that are found, repeatable")
+	cmd.Flags().StringVar(&own.place.file, "propose", "", "`PATH` of a .yaml file in the repository: open a pull request that has the manifests there, instead of printing")
+	cmd.Flags().StringVar(&own.place.repository, "repository", "", "`URL` of the repository for --propose (default: the only one with a forge)")
 	cmd.Flags().StringSliceVar(&own.users, "let-through", nil, "`USER` that is a program, such as a pipeline's, and no person, repeatable")
 	return cmd
 }

@@ -384,6 +384,12 @@ func TestWhoCanChangeManagedObjects(t *testing.T) {
 			{detect.High, "ServiceAccount shop/web", Becomes, []Way{Exec}, engine.String(), 4},
 			{detect.Low, engine.String(), Direct, nil, "", 4},
 		}},
+		{"of two who can do everything, the nearer", []string{engineBinding, clusterRole("e", "escalate,update rbac.authorization.k8s.io clusterroles"), clusterBinding("e", "e", "ServiceAccount a/escalator"),
+			clusterRole("r", "create -core serviceaccounts/token"), clusterBinding("b", "r", "User alice")}, []brief{
+			{detect.Critical, "User alice", Becomes, []Way{MintToken}, engine.String(), 4},
+			{detect.High, "ServiceAccount a/escalator", Becomes, []Way{EscalateRoles}, "any user or group", 4},
+			{detect.Low, engine.String(), Direct, nil, "", 4},
+		}},
 		{"accounts that can become each other", []string{strong, role("shop", "r", "create -core pods"), binding("shop", "b", "Role/r", "ServiceAccount shop/a", "ServiceAccount shop/b")}, []brief{
 			{detect.Low, "ServiceAccount shop/a", Becomes, []Way{RunPods}, deployer, 2},
 			{detect.Low, "ServiceAccount shop/b", Becomes, []Way{RunPods}, deployer, 2},
