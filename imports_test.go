@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"gitops/engines"},
 	{"gitops/codify"},
 	{"detect"},
-	{"detect/compare", "detect/assess", "detect/live", "detect/audit", "detect/setting"},
+	{"detect/compare", "detect/assess", "detect/live", "detect/audit", "detect/setting", "detect/collect"},
 	{"detect/classify", "detect/policy", "detect/audit/webhook", "detect/access"},
 	{"detect/scan"},
 	{"templates"},

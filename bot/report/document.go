@@ -76,7 +76,11 @@ func (r Report) mechanismBlocks() []templates.Block {
 	out := []templates.Block{text(r.Mechanism.Scope)}
 	var rows [][]string
 	for _, v := range r.Variables {
-		note := strings.Join(v.Because, "; ")
+		const most = 3
+		note := strings.Join(v.Because[:min(len(v.Because), most)], "; ")
+		if n := len(v.Because) - most; n > 0 {
+			note += fmt.Sprintf("; and %d more", n)
+		}
 		if v.Differs {
 			note = strings.TrimPrefix("given and observed differ; "+note, "; ")
 		}

@@ -18,8 +18,10 @@ import (
 const apiVersion = "holdfast/v1"
 
 type scanJSON struct {
-	APIVersion   string            `json:"apiVersion"`
-	Kind         string            `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Synthetic says, of a scan that was made up for a demonstration, by what; no scan of a cluster has it.
+	Synthetic    string            `json:"synthetic,omitempty"`
 	Time         time.Time         `json:"time"`
 	Clusters     []clusterJSON     `json:"clusters,omitempty"`
 	Applications []applicationJSON `json:"applications"`

@@ -28,6 +28,7 @@ type reportFlags struct {
 	inputs  inputFlags
 	scans   []string
 	ledgers ledgerFlags
+	metrics []string
 	output  string
 	file    string
 }
@@ -53,6 +54,10 @@ Exit code 0: written. 1: written, and its review of itself fails: do not pass it
   # a quarter of recorded scans, for 200 clusters of EKS
   holdfast report --scan scans/*.json --provider eks --engine "flux v2" --clusters 200 --interval 5m \
     --tier production --standard pci-dss --standard nist-800-53 -o html --output drift.html
+
+  # how well controllers keep up, from their own figures
+  kubectl -n flux-system port-forward deploy/kustomize-controller 8080 &
+  holdfast report --metrics north=http://127.0.0.1:8080/metrics --clusters 200
 
   # evidence from a ledger, verified
   holdfast report --scan last.json --ledger https://git.example.com/fleet.git --allowed-signers allowed_signers --anchors anchors.txt`,
@@ -88,6 +93,7 @@ func (f *reportFlags) register(flags *pflag.FlagSet, outputs []string) {
 	flags.StringSliceVar(&f.given.Standards, "standard", nil, "`NAME` of a compliance standard, such as soc2 or pci-dss, repeatable (default: those that findings refer to)")
 	flags.StringArrayVar(&f.scans, "scan", nil, "`FILE`: a scan that holdfast scan -o json wrote; - is standard input; repeatable")
 	f.ledgers.register(flags)
+	flags.StringArrayVar(&f.metrics, "metrics", nil, "`[CLUSTER=]FILE|URL`: what a controller of an engine measures, in the text form of Prometheus (its /metrics), repeatable")
 	flags.StringVarP(&f.output, "format", "o", outputs[0], "`FORMAT`: "+strings.Join(outputs, ", "))
 	flags.StringVar(&f.file, "output", "", "`FILE`: where the analysis goes (default: standard output)")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ import (
 	"holdfast/bot/ledger"
 	"holdfast/bot/report"
 	"holdfast/detect"
+	figures "holdfast/detect/collect"
 	"holdfast/detect/live"
 	"holdfast/detect/scan"
 	"holdfast/detect/setting"
@@ -50,8 +52,12 @@ func (f *reportFlags) gather(ctx context.Context, s streams, in *report.Input) e
 			return err
 		}
 		in.Scans = append(in.Scans, one)
+		in.Synthetic = orDefault(in.Synthetic, doc.Synthetic)
 	}
 	if err := f.ledgers.read(ctx, f.inputs.config, s.now(), in); err != nil {
+		return err
+	}
+	if err := f.measured(ctx, in); err != nil {
 		return err
 	}
 	asked := len(f.inputs.live)+len(f.inputs.contexts)+len(f.inputs.applications) > 0 || f.inputs.kubeconfig != "" || f.inputs.path != ""
@@ -64,6 +70,76 @@ func (f *reportFlags) gather(ctx context.Context, s streams, in *report.Input) e
 		return nil
 	}
 	return err
+}
+
+// measured reads what controllers measure. A page that cannot be reached is told among what could not be read; one in a file that
+// is not there is a slip of whoever named it.
+func (f *reportFlags) measured(ctx context.Context, in *report.Input) error {
+	for _, text := range f.metrics {
+		cluster, place, named := strings.Cut(text, "=")
+		if !named || strings.ContainsAny(cluster, "/:?") {
+			cluster, place = "", text
+		}
+		if cluster == "" {
+			cluster = soleCluster(in.Scans)
+		}
+		all, err := figures.Read(ctx, place)
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		shown := gitops.WithoutCredentials(place)
+		if err != nil {
+			in.Unread = append(in.Unread, report.Unread{Cluster: cluster, What: "the figures of a controller at " + shown, Reason: err.Error()})
+			continue
+		}
+		if len(all) == 0 {
+			in.Unread = append(in.Unread, report.Unread{Cluster: cluster, What: "the figures of a controller at " + shown, Reason: "the page tells of no controller of Flux or Argo CD"})
+		}
+		for _, c := range all {
+			in.Controllers = append(in.Controllers, controllerOfReport(cluster, shown, c))
+		}
+	}
+	return nil
+}
+
+// soleCluster is the cluster of scans that tell of one alone.
+func soleCluster(scans []report.Scan) string {
+	name := ""
+	for _, s := range scans {
+		for _, a := range s.Applications {
+			if name != "" && name != a.Cluster {
+				return "unnamed"
+			}
+			name = a.Cluster
+		}
+	}
+	return orDefault(name, "unnamed")
+}
+
+func controllerOfReport(cluster, source string, c figures.Controller) report.Controller {
+	out := report.Controller{
+		Cluster: cluster, Name: c.Name, Engine: c.Engine, Source: source + ", since the controller started", Depth: c.Depth, Retries: c.Retries, Busy: c.Busy,
+		Duration: distribution(c.Duration), QueueWait: distribution(c.Wait),
+	}
+	if c.Workers != nil && *c.Workers >= 1 {
+		n := int(*c.Workers)
+		out.Workers = &n
+	}
+	return out
+}
+
+func distribution(h *figures.Histogram) *report.Distribution {
+	if h == nil {
+		return nil
+	}
+	variation := h.Variation()
+	d := report.Distribution{Count: h.Count, Mean: h.Mean(), SCV: &variation}
+	for share, into := range map[float64]**float64{0.5: &d.P50, 0.95: &d.P95, 0.99: &d.P99} {
+		if v, ok := h.Quantile(share); ok {
+			*into = &v
+		}
+	}
+	return &d
 }
 
 // scanNow scans clusters as `holdfast scan` does, and looks at the marks that tell provider and engines.

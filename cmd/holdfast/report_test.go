@@ -169,6 +169,41 @@ func TestReportOfALedger(t *testing.T) {
 	}
 }
 
+func TestReportWithFiguresOfControllers(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "metrics.txt")
+	writeFile(t, page, `# TYPE controller_runtime_reconcile_time_seconds histogram
+controller_runtime_reconcile_time_seconds_bucket{controller="kustomization",le="2"} 150
+controller_runtime_reconcile_time_seconds_bucket{controller="kustomization",le="4"} 200
+controller_runtime_reconcile_time_seconds_bucket{controller="kustomization",le="+Inf"} 200
+controller_runtime_reconcile_time_seconds_sum{controller="kustomization"} 320
+controller_runtime_reconcile_time_seconds_count{controller="kustomization"} 200
+# TYPE controller_runtime_max_concurrent_reconciles gauge
+controller_runtime_max_concurrent_reconciles{controller="kustomization"} 8
+`)
+	r := reportJSON(t, "--scan", scanFile(t, dir, 0), "--metrics", "north="+page, "--metrics", "south=http://127.0.0.1:1/metrics")
+	if len(r.Bottleneck.Controllers) != 1 {
+		t.Fatalf("%+v", r.Bottleneck.Controllers)
+	}
+	c := r.Bottleneck.Controllers[0]
+	if c.Cluster != "north" || c.Duration.N != 200 || *c.Duration.Mean != 1.6 || c.Workers != 8 || c.WorkersFrom != "read" || c.Applications != 1 {
+		t.Errorf("%+v", c)
+	}
+	if p := r.Bottleneck.Predictions[0]; p.Formula == nil || p.Simulated == nil || p.Formula.Utilisation < 0.0003 || p.Formula.Utilisation > 0.0004 { // 1.6 s of 600 by 8
+		t.Errorf("%+v", p)
+	}
+	found := false
+	for _, u := range r.Data.Unread {
+		found = found || u.Cluster == "south" && strings.Contains(u.What, "127.0.0.1:1")
+	}
+	if !found {
+		t.Errorf("the page that cannot be reached is not named: %+v", r.Data.Unread)
+	}
+	if _, said, code := runAll(t, "report", "--scan", scanFile(t, dir, 0), "--metrics", filepath.Join(dir, "none")); code != 2 || !strings.Contains(said, "--metrics") {
+		t.Errorf("a file that is not there: exit %d, %s", code, said)
+	}
+}
+
 func TestReportAsAPage(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "drift.html")
