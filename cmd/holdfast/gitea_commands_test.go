@@ -68,6 +68,23 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// eventually waits longer than others do: each command is a dozen of requests and some fetches of a real server, on a
+// machine that may be busy.
+func (d *desk) eventually(what string, done func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		if done() {
+			return
+		}
+		select {
+		case err := <-d.ended:
+			d.t.Fatalf("the service ended: %v\n%s", err, d.log)
+		default:
+		}
+	}
+	d.t.Fatalf("waited in vain until %s\n%s", what, d.log)
+}
+
 // reactions are the bot's to a comment.
 func (d *desk) reactions(comment int64) []string {
 	d.t.Helper()

@@ -171,6 +171,7 @@ func (p *site) answer(ctx context.Context, kind bot.Kind, number int) (rescan bo
 	if rescan, err = p.desk().Answer(ctx, kind, number); err != nil {
 		return rescan, fmt.Errorf("%s %d: %w", kind, number, err)
 	}
+	p.log.Debug("comments are answered", "repository", gitops.WithoutCredentials(p.config.URL), "thread", kind, "number", number, "rescan", rescan)
 	return rescan, nil
 }
 
