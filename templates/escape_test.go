@@ -71,6 +71,10 @@ func TestBodiesHoldHostileNames(t *testing.T) {
 				Changes: []Change{change, {Object: hostile, Note: "deleted"}}, Explained: []Change{change}, Rules: rule, Codify: hostile, Revert: hostile,
 			})
 		},
+		"a guard": func() (string, error) {
+			return GuardBody(Guard{Cluster: hostile, Path: hostile, Base: hostile, Diff: hostile, BreakGlass: hostile, Annotation: hostile, Remarks: []string{hostile},
+				Findings: []GuardFinding{{"high", hostile, hostile, hostile}}})
+		},
 		"a revert's record": func() (string, error) {
 			return RevertRecord(Record{ID: "ab", Application: hostile, Cluster: hostile, Branch: hostile, Changes: []Change{change}, Rules: rule, Remains: []string{hostile}})
 		},

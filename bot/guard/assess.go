@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -349,7 +351,7 @@ func (a *assessment) fix(f Finding) string {
 	for _, b := range f.Bindings {
 		names = append(names, access.Named(b))
 	}
-	bindings := listed(names, 2)
+	bindings := access.Listed(names, 2)
 	switch {
 	case f.Sort == access.EngineAccount || f.Sort == access.System:
 		return ""
@@ -362,7 +364,7 @@ func (a *assessment) fix(f Finding) string {
 	case f.Path == access.Opens:
 		return "take " + f.Subject.String() + " out of " + bindings + ", or the right out of the role"
 	case f.Path == access.Becomes && f.Sort == access.Person:
-		return "take " + f.Subject.String() + " out of " + bindings + ": admission sees " + orText(f.As, "the other") + ", and lets it through"
+		return "take " + f.Subject.String() + " out of " + bindings + ": admission sees " + cmp.Or(f.As, "the other") + ", and lets it through"
 	case f.Sort == access.Controller && f.Everything:
 		return "narrow the role that " + bindings + " gives to what the program writes"
 	case f.Sort == access.Controller:
@@ -375,78 +377,4 @@ func (a *assessment) fix(f Finding) string {
 	return "apply the guards, and " + readerName + " in place of " + bindings
 }
 
-func listed(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-func orText(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
-}
-
-func sorted(set map[string]bool) []string {
-	out := make([]string, 0, len(set))
-	for key := range set {
-		out = append(out, key)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// inPlace compares what should be in the cluster with what is.
-func (a *assessment) inPlace(manifests []Manifest) []Guarded {
-	live := map[gitops.ObjectID]gitops.Object{}
-	for o := range a.cluster.Objects() {
-		if strings.HasPrefix(o.ID.Kind, "ValidatingAdmissionPolicy") {
-			live[o.ID] = o
-		}
-	}
-	var out []Guarded
-	for _, m := range manifests {
-		if !strings.HasPrefix(m.Object.ID.Kind, "ValidatingAdmissionPolicy") {
-			continue
-		}
-		g := Guarded{Name: m.Object.ID.Kind + " " + m.Object.ID.Name}
-		switch o, ok := live[m.Object.ID]; {
-		case !ok:
-			g.Why = "not in the cluster"
-		case !covers(o.Content["spec"], m.Object.Content["spec"]):
-			g.Why = "is not as it should be"
-		default:
-			g.InPlace = true
-		}
-		out = append(out, g)
-	}
-	return out
-}
-
-// covers says whether a live value holds all that is wanted; an API server adds defaults to mappings only.
-func covers(live, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		have, _ := live.(map[string]any)
-		for key, value := range want {
-			if !covers(have[key], value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		have, _ := live.([]any)
-		if len(have) != len(want) {
-			return false
-		}
-		for i := range want {
-			if !covers(have[i], want[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return live == want
-}
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -152,7 +152,7 @@ func (a *assessment) witness(out *Result) {
 
 // is says whether a subject of bindings stands for the actor.
 func (a *Actor) is(s access.Subject) bool {
-	who := access.SubjectOf(orText(a.As, a.User))
+	who := access.SubjectOf(cmp.Or(a.As, a.User))
 	return s == who || s.Kind == access.Group && (slices.Contains(a.Groups, s.Name) || slices.Contains(who.Identity().Groups, s.Name))
 }
 
@@ -184,7 +184,7 @@ func (a *assessment) actors(log *audit.Log) []Actor {
 		key := who{act.User, act.As}
 		actor := byWho[key]
 		if actor == nil {
-			actor = &Actor{User: act.User, As: act.As, Groups: log.Groups(orText(act.As, act.User)), First: act.Time, Last: act.Time,
+			actor = &Actor{User: act.User, As: act.As, Groups: log.Groups(cmp.Or(act.As, act.User)), First: act.Time, Last: act.Time,
 				Sort: access.SortOf(access.SubjectOf(act.User), engines)}
 			byWho[key], objects[key] = actor, map[place]bool{}
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,95 +11,6 @@ import (
 	"holdfast/detect/access"
 	"holdfast/templates"
 )
-
-type guardJSON struct {
-	APIVersion string             `json:"apiVersion"`
-	Kind       string             `json:"kind"`
-	Time       time.Time          `json:"time"`
-	Clusters   []guardClusterJSON `json:"clusters"`
-	Unknown    []unknownJSON      `json:"unknown,omitempty"`
-	Summary    guardSummaryJSON   `json:"summary"`
-}
-
-type guardSummaryJSON struct {
-	Objects int            `json:"objects"`
-	ByRisk  map[string]int `json:"byRisk"`
-	Unknown int            `json:"unknown"`
-}
-
-type guardClusterJSON struct {
-	Cluster        string             `json:"cluster"`
-	Engines        []string           `json:"engines"`
-	EngineAccounts []string           `json:"engineAccounts,omitempty"`
-	Objects        int                `json:"objects"`
-	Namespaces     []string           `json:"namespaces"`
-	Findings       []guardFindingJSON `json:"findings"`
-	Actors         []guardActorJSON   `json:"actors,omitempty"`
-	Problems       []guardProblemJSON `json:"problems,omitempty"`
-	Guards         []guardStateJSON   `json:"guards"`
-	Manifests      []any              `json:"manifests"`
-	Notes          []string           `json:"notes,omitempty"`
-}
-
-type guardFindingJSON struct {
-	Risk       detect.Risk    `json:"risk"`
-	Subject    subjectJSON    `json:"subject"`
-	Sort       access.Sort    `json:"sort"`
-	Path       access.Path    `json:"path"`
-	Ways       []access.Way   `json:"ways,omitempty"`
-	As         string         `json:"as,omitempty"`
-	Chain      []string       `json:"chain"`
-	Bindings   []string       `json:"bindings"`
-	Everything bool           `json:"everything,omitempty"`
-	Objects    int            `json:"objects"`
-	Namespaces []string       `json:"namespaces,omitempty"`
-	Resources  []holdJSON     `json:"resources,omitempty"`
-	Held       bool           `json:"held,omitempty"`
-	Seen       *guardSeenJSON `json:"seen,omitempty"`
-	Fix        string         `json:"fix,omitempty"`
-}
-
-type subjectJSON struct {
-	Kind      access.SubjectKind `json:"kind"`
-	Namespace string             `json:"namespace,omitempty"`
-	Name      string             `json:"name"`
-}
-
-type holdJSON struct {
-	Group    string   `json:"group,omitempty"`
-	Resource string   `json:"resource"`
-	Verbs    []string `json:"verbs"`
-	Objects  int      `json:"objects"`
-}
-
-type guardSeenJSON struct {
-	Writes int      `json:"writes"`
-	Users  []string `json:"users,omitempty"`
-}
-
-type guardActorJSON struct {
-	User    string      `json:"user"`
-	As      string      `json:"as,omitempty"`
-	Sort    access.Sort `json:"sort"`
-	Groups  []string    `json:"groups,omitempty"`
-	Writes  int         `json:"writes"`
-	Objects int         `json:"objects"`
-	Verbs   []string    `json:"verbs"`
-	First   time.Time   `json:"first"`
-	Last    time.Time   `json:"last"`
-	By      []string    `json:"by,omitempty"`
-}
-
-type guardProblemJSON struct {
-	Object  detect.ObjectRef `json:"object"`
-	Message string           `json:"message"`
-}
-
-type guardStateJSON struct {
-	Name    string `json:"name"`
-	InPlace bool   `json:"inPlace"`
-	Why     string `json:"why,omitempty"`
-}
 
 func writeGuard(s streams, flags inputFlags, r guardReport) error {
 	switch flags.output {
@@ -113,52 +23,6 @@ func writeGuard(s streams, flags inputFlags, r guardReport) error {
 	}
 	guardTable{table: table{w: s.out, color: s.color, now: s.now(), all: flags.all}}.print(r)
 	return nil
-}
-
-func writeGuardJSON(w io.Writer, now time.Time, r guardReport) error {
-	doc := guardJSON{APIVersion: apiVersion, Kind: "Guard", Time: now.UTC(), Clusters: []guardClusterJSON{}, Summary: guardSummaryJSON{ByRisk: map[string]int{}, Unknown: len(r.unknown)}}
-	for _, c := range r.clusters {
-		out := guardClusterJSON{Cluster: c.Cluster, Engines: []string{}, Objects: c.Objects, Namespaces: append([]string{}, c.Namespaces...), Findings: []guardFindingJSON{}, Guards: []guardStateJSON{}, Manifests: []any{}, Notes: c.Notes}
-		for _, e := range c.Engines {
-			out.Engines = append(out.Engines, string(e))
-		}
-		for _, a := range c.Accounts {
-			out.EngineAccounts = append(out.EngineAccounts, a.Namespace+"/"+a.Name)
-		}
-		for _, f := range c.Findings {
-			one := guardFindingJSON{Risk: f.Risk, Subject: subjectJSON(f.Subject), Sort: f.Sort, Path: f.Path, Ways: f.Ways, As: f.As, Chain: f.Chain, Bindings: []string{},
-				Everything: f.Everything, Objects: f.Objects, Namespaces: f.Namespaces, Held: f.Held, Fix: f.Fix, Seen: (*guardSeenJSON)(f.Seen)}
-			for _, b := range f.Bindings {
-				one.Bindings = append(one.Bindings, access.Named(b))
-			}
-			for _, h := range f.Holds {
-				one.Resources = append(one.Resources, holdJSON(h))
-			}
-			out.Findings = append(out.Findings, one)
-			if f.Sort != access.EngineAccount && f.Sort != access.System {
-				doc.Summary.ByRisk[f.Risk.String()]++
-			}
-		}
-		for _, a := range c.Actors {
-			a.First, a.Last = a.First.UTC(), a.Last.UTC()
-			out.Actors = append(out.Actors, guardActorJSON(a))
-		}
-		for _, p := range c.Problems {
-			out.Problems = append(out.Problems, guardProblemJSON{detect.ObjectRef{APIVersion: p.Object.Group, Kind: p.Object.Kind, Namespace: p.Object.Namespace, Name: p.Object.Name}, p.Message})
-		}
-		for _, g := range c.Guards {
-			out.Guards = append(out.Guards, guardStateJSON(g))
-		}
-		for _, m := range c.Manifests {
-			out.Manifests = append(out.Manifests, m.Object.Content)
-		}
-		doc.Summary.Objects += c.Objects
-		doc.Clusters = append(doc.Clusters, out)
-	}
-	for _, u := range r.unknown {
-		doc.Unknown = append(doc.Unknown, unknownJSON(u))
-	}
-	return writeJSON(w, doc)
 }
 
 // writeGuardManifests prints what to commit. Of several clusters it must be the same, since it goes into one file.
@@ -245,9 +109,9 @@ func howText(f guard.Finding) string {
 	for _, w := range f.Ways {
 		ways = append(ways, string(w))
 	}
-	text := strings.Join(ways[:min(2, len(ways))], ", ")
-	if n := len(ways) - 2; n > 0 {
-		text += fmt.Sprintf(" and %d more ways", n)
+	text := ways[0]
+	if n := len(ways) - 1; n > 0 {
+		text += " and " + plural(n, "more way")
 	}
 	if f.As != "" {
 		text = "becomes " + f.As + ": " + text
@@ -288,15 +152,25 @@ func firstBinding(f guard.Finding) string {
 	return text
 }
 
+// maxChains is how many chains of grants the table tells; the JSON has all.
+const maxChains = 8
+
 // cluster prints the chains of what is worst, who did write, and what else is to be known.
 func (t guardTable) cluster(c guard.Result) {
+	told := 0
 	for _, f := range c.Findings {
 		if f.Path == access.Becomes && f.Risk >= detect.High {
+			if told++; told > maxChains {
+				continue
+			}
 			fmt.Fprintf(t.w, "%s %s becomes %s:\n", t.paint(f.Risk, f.Risk.String()), templates.Printable(f.Subject.String()), templates.Printable(f.As))
 			for _, step := range f.Chain {
 				fmt.Fprintf(t.w, "  %s\n", templates.Printable(step))
 			}
 		}
+	}
+	if told > maxChains {
+		fmt.Fprintf(t.w, "%s of the same kind: -o json tells each\n", plural(told-maxChains, "more chain"))
 	}
 	for _, a := range c.Actors {
 		if t.all || a.Sort == access.Person || a.Sort == access.Everyone || a.Sort == access.Controller {
@@ -349,12 +223,13 @@ func times(n int) string {
 }
 
 func (t guardTable) sum(r guardReport, hidden int) {
-	objects, byRisk, people := 0, map[detect.Risk]int{}, 0
+	objects, ways, byRisk, people := 0, 0, map[detect.Risk]int{}, 0
 	for _, c := range r.clusters {
 		objects += c.Objects
 		for _, f := range c.Findings {
 			if f.Sort != access.EngineAccount && f.Sort != access.System {
 				byRisk[f.Risk]++
+				ways++
 			}
 			if concernsPeople(f) {
 				people++
@@ -367,7 +242,7 @@ func (t guardTable) sum(r guardReport, hidden int) {
 			risks = append(risks, fmt.Sprintf("%d %s", n, t.paint(level, level.String())))
 		}
 	}
-	fmt.Fprintf(t.w, "%s: %s past the pipeline", plural(objects, "managed object"), plural(len(risksOf(byRisk)), "way"))
+	fmt.Fprintf(t.w, "%s: %s past the pipeline", plural(objects, "managed object"), plural(ways, "way"))
 	if len(risks) > 0 {
 		fmt.Fprintf(t.w, " (%s), %d of them open to people", strings.Join(risks, ", "), people)
 	}
@@ -378,15 +253,6 @@ func (t guardTable) sum(r guardReport, hidden int) {
 		fmt.Fprintf(t.w, ", %d unknown", len(r.unknown))
 	}
 	fmt.Fprintln(t.w)
-}
-
-// risksOf gives one entry for each finding that is counted.
-func risksOf(byRisk map[detect.Risk]int) []detect.Risk {
-	var out []detect.Risk
-	for level, n := range byRisk {
-		out = append(out, slices.Repeat([]detect.Risk{level}, n)...)
-	}
-	return out
 }
 
 func writeGuardMarkdown(w io.Writer, now time.Time, all bool, r guardReport) error {

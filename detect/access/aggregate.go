@@ -124,7 +124,7 @@ func (x *RBAC) compare(a *Role, parts []*Role) {
 		}
 	}
 	if len(late) > 0 {
-		x.Problems = append(x.Problems, Problem{a.ID, "is an aggregate and does not have all the rules of " + listed(late, 3) +
+		x.Problems = append(x.Problems, Problem{a.ID, "is an aggregate and does not have all the rules of " + Listed(late, 3) +
 			" yet: it will get them when the controller-manager's aggregation runs"})
 	}
 	if extra := slices.DeleteFunc(slices.Clone(a.Rules), func(r Rule) bool { return holds(given, r) }); len(extra) > 0 {
@@ -144,8 +144,8 @@ func (x *RBAC) from(r *Role, q Request) []string {
 	return out
 }
 
-// listed names the first few of many.
-func listed(names []string, most int) string {
+// Listed names the first few of many, and says how many more there are.
+func Listed(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}

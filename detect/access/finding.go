@@ -283,7 +283,7 @@ func (s *survey) step(g Grant, q Request) string {
 	}
 	text := fmt.Sprintf("%s gives %s", Named(g.Binding), Named(g.Role.ID))
 	if parts := s.rbac.from(g.Role, q); len(parts) > 0 {
-		text += " (by its part " + listed(parts, 2) + ")"
+		text += " (by its part " + Listed(parts, 2) + ")"
 	}
 	return text + ", which allows " + q.String()
 }

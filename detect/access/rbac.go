@@ -94,9 +94,6 @@ func Load(objects iter.Seq[gitops.Object]) *RBAC {
 	return x
 }
 
-// Roles counts the roles, and Subjects those whom bindings name.
-func (x *RBAC) Roles() int { return len(x.roles) }
-
 // Subjects gives all whom bindings name, in order.
 func (x *RBAC) Subjects() []Subject {
 	return slices.SortedFunc(maps.Keys(x.grants), Subject.Compare)
