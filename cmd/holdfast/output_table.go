@@ -102,7 +102,7 @@ func (t table) writer(w *detect.Writer) string {
 
 func (t table) applications(s detect.Scan) {
 	for _, a := range s.Applications {
-		name := templates.Printable(a.Application.ID())
+		name := templates.Printable(strings.ReplaceAll(a.Application.ID(), "//", "/")) // a plain folder need not have a namespace
 		switch {
 		case a.State == detect.Unknown:
 			fmt.Fprintf(t.w, "%s %s could not be assessed: %s\n", t.paint(detect.High, "unknown"), name, oneLine(a.Reason))
@@ -172,7 +172,7 @@ func unknownName(u detect.UnknownObject) string {
 	case u.Object.Kind != "":
 		return objectName(u.Object)
 	case u.Application != "":
-		return "objects of " + u.Application
+		return "objects of " + strings.TrimPrefix(u.Application, "/")
 	}
 	return "cluster " + u.Cluster
 }

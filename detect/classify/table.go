@@ -86,6 +86,7 @@ func decisionTable() []row {
 		// Nobody owns it.
 		{"a declared field without an owner", func(s *situation) bool { return s.changed() && s.unowned() }, stripped},
 		{"admission added an undeclared field", func(s *situation) bool { return s.added() && s.unowned() && s.admissible() }, byAdmission},
+		{"an undeclared field of an object that names no owners", func(s *situation) bool { return s.added() && s.unowned() && (s.unreadable || !s.managed) }, unattributed},
 		{"a sensitive field without an owner", func(s *situation) bool { return s.added() && s.unowned() }, func(s *situation) verdict {
 			return verdict{detect.CauseUnknown, true, unresolved(), "Nobody owns this sensitive field and no webhook or policy on this cluster could have set it: its owner may have been stripped from managedFields."}
 		}},
@@ -208,9 +209,11 @@ func leftByEngine(s *situation) verdict {
 }
 
 // admissible says whether admission may explain a value that has no other explanation: something on this
-// cluster mutates such objects, or the field is one that is not worth a suspicion.
+// cluster mutates such objects, or the field is one that is not worth a suspicion. Where the object names no owners at
+// all, that nobody owns the value tells nothing.
 func (s *situation) admissible() bool {
-	return !s.sensitive || s.facts.Admission.Mutates(*s.about.Live) != ""
+	told := !s.unowned() || s.managed && !s.unreadable
+	return told && !s.sensitive || s.facts.Admission.Mutates(*s.about.Live) != ""
 }
 
 func byAdmission(s *situation) verdict {
@@ -222,12 +225,21 @@ func byAdmission(s *situation) verdict {
 }
 
 func stripped(s *situation) verdict {
-	reason := "Nobody owns this declared field, though whoever changed it must have: its ownership was stripped from managedFields."
-	switch {
-	case s.unreadable:
-		reason = "The object's managedFields are broken or of a form that is not known, so who changed it cannot be told."
-	case !s.managed:
-		reason = "The object has no managedFields: they were cleared, or the dump was taken without --show-managed-fields. Who changed it cannot be told."
+	if s.unreadable || !s.managed {
+		return unattributed(s)
+	}
+	return verdict{detect.CauseUnknown, true, unresolved(), "Nobody owns this declared field, though whoever changed it must have: its ownership was stripped from managedFields."}
+}
+
+// unattributed is what is said of an object that names no owners.
+func unattributed(s *situation) verdict {
+	what := "changed"
+	if s.added() {
+		what = "added"
+	}
+	reason := "The object has no managedFields: they were cleared, or the dump was taken without --show-managed-fields. Who " + what + " it cannot be told."
+	if s.unreadable {
+		reason = "The object's managedFields are broken or of a form that is not known, so who " + what + " it cannot be told."
 	}
 	return verdict{detect.CauseUnknown, true, unresolved(), reason}
 }

@@ -211,7 +211,10 @@ func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out
 	if len(unsure) == 0 {
 		return fields
 	}
-	reason, byChoice := fmt.Sprintf("secret input: %d fields depend on variables that are not read, from %s on", len(unsure), unsure[0]), true
+	reason, byChoice := fmt.Sprintf("secret input: %d fields depend on variables that are not read, the first is %s", len(unsure), unsure[0]), true
+	if _, sops := object.Content["sops"]; sops && len(unsure) > 1 { // the first is its own section
+		reason = fmt.Sprintf("secret input: %d fields are encrypted by SOPS, the first is %s", len(unsure)-1, unsure[1])
+	}
 	if names, required := unreadConfigMaps(m.app); len(names) > 0 {
 		reason = fmt.Sprintf("unread input: %d fields may depend on ConfigMap %s, which is not among the objects read, from %s on", len(unsure), strings.Join(names, ", "), unsure[0])
 		byChoice = !required
