@@ -340,7 +340,7 @@ metadata: {name: owned, namespace: free, labels: {kustomize.toolkit.fluxcd.io/na
 		eventually(t, "its pods are gone", func() bool { return get("--namespace=till", "pods", "-o", "name") == "" })
 	})
 	t.Run("nobody of the cluster was denied", func(t *testing.T) {
-		for _, e := range audit(t, c) {
+		for _, e := range auditLog(t, c) {
 			if strings.Contains(e.Annotations["validation.policy.admission.k8s.io/validation_failure"], "holdfast-guard") && strings.HasPrefix(e.who(), "system:") &&
 				!slices.Contains([]string{"system:admin", "system:serviceaccount:argocd:argocd-server"}, e.who()) {
 				t.Errorf("%s %s %s: %s", e.who(), e.Verb, e.RequestURI, e.Annotations["validation.policy.admission.k8s.io/validation_failure"])
@@ -365,7 +365,7 @@ func testBreakGlass(t *testing.T, c *lab.Cluster) {
 		{"the deletion", group, "--namespace=shop delete configmap/settings", "", nil},
 	})
 	var records []string
-	for _, e := range audit(t, c) {
+	for _, e := range auditLog(t, c) {
 		for key, value := range e.Annotations {
 			if strings.HasSuffix(key, "/break-glass") {
 				records = append(records, key+": "+value)
@@ -396,7 +396,7 @@ func (e entry) who() string {
 	return e.User.Username
 }
 
-func audit(t *testing.T, c *lab.Cluster) []entry {
+func auditLog(t *testing.T, c *lab.Cluster) []entry {
 	t.Helper()
 	file, err := os.Open(c.AuditLog)
 	if err != nil {
