@@ -249,7 +249,7 @@ func (b *builder) simulate(m capacity.Model, d *Distribution, scv float64) *Simu
 	}, simulate.Run{Warmup: turns / 4, Turns: turns}, b.Chance)
 	s := Simulated{Wait: out.Wait, Utilisation: out.Utilisation, Period: out.Period, Turns: out.Turns}
 	if m.Rollout > 0 && out.Drained > 0 {
-		s.Drain = &out.Drained
+		s.Drain, s.RolloutWait = &out.Drained, &out.RolloutWait
 	}
 	return &s
 }

@@ -97,17 +97,17 @@ func (b *builder) expectations(standard string) []Expectation {
 	if !ok {
 		return nil
 	}
-	jitter := 0.0
+	jitter, late := 0.0, 0.0
 	for _, engine := range b.engines() {
 		if known, ok := b.Knowledge.Engine(engine.Name); ok {
-			jitter = max(jitter, known.Jitter)
+			jitter, late = max(jitter, known.Jitter), max(late, known.JitterSeconds)
 		}
 	}
 	var out []Expectation
 	for _, d := range e.Detection {
 		x := Expectation{Control: d.Controls, What: d.What, Says: d.Says, Force: d.Force, Met: "own policy", Why: "the standard has no figure; the organisation's own policy sets it"}
 		if d.Within > 0 {
-			within, longest := d.Within.Seconds(), d.Within.Seconds()/(1+jitter)
+			within, longest := d.Within.Seconds(), (d.Within.Seconds()-late)/(1+jitter)
 			x.Within, x.Longest = &within, &longest
 			x.Met, x.Why = b.meets(d, longest)
 		}

@@ -12,7 +12,8 @@ func (r Report) bottleneckBlocks() []templates.Block {
 	x := r.Bottleneck
 	out := []templates.Block{text(x.Scope)}
 	var rows [][]string
-	for _, c := range x.Controllers {
+	shown := x.shown()
+	for _, c := range shown {
 		duration, wait := unknown, unknown
 		if c.Duration != nil {
 			duration = c.Duration.print()
@@ -22,19 +23,39 @@ func (r Report) bottleneckBlocks() []templates.Block {
 		}
 		rows = append(rows, []string{
 			c.Cluster, c.Name, fmt.Sprint(c.Applications), figure(c.Interval, seconds), duration, wait, figure(c.Depth, plainNumber), figure(c.Retries, plainNumber), figure(c.Oldest, seconds),
-			fmt.Sprintf("%s of %d (%s)", figure(c.Busy, plainNumber), c.Workers, c.WorkersFrom), c.Source,
+			fmt.Sprintf("%s of %d (%s)", figure(c.Busy, plainNumber), c.Workers, c.WorkersFrom), figure(c.Limit, seconds), c.Source,
 		})
 	}
 	if len(rows) == 0 {
 		out = append(out, text("No controller was seen: how well it keeps up is unknown."))
 	} else {
-		out = append(out, table("Controllers", x.Basis, []string{"Cluster", "Controller", "Applications", "Interval", "Turn (p50, p95, p99)", "Queue wait", "Queue depth", "Retries", "Oldest", "Workers busy", "Source"}, rows))
+		out = append(out, table("Controllers", x.Basis, []string{"Cluster", "Controller", "Applications", "Interval", "Turn (p50, p95, p99)", "Queue wait", "Queue depth", "Retries", "Oldest", "Workers busy", "Stable below a mean turn of", "Source"}, rows))
+		if n := len(x.Controllers) - len(shown); n > 0 {
+			out = append(out, templates.Block{Note: fmt.Sprintf("And %d more, whose turns were not measured; the JSON has all.", n)})
+		}
 		out = append(out, x.predictionBlocks()...)
 	}
 	out = append(out, templates.Block{Heading: "API servers and repositories", List: []string{"API servers: " + x.API.print(), "Repositories: " + x.Repository.print()}})
 	out = append(out, templates.Block{Heading: "Sharding", List: x.Sharding})
 	if len(x.Advice) > 0 {
 		out = append(out, templates.Block{Text: "What follows:", List: x.Advice})
+	}
+	return out
+}
+
+// shown are the controllers that are printed: those that were measured, and others as far as there is room.
+func (x Bottleneck) shown() []ControllerRow {
+	const most = 12
+	var out []ControllerRow
+	for _, c := range x.Controllers {
+		if c.Duration != nil || c.Wait != nil || c.Depth != nil {
+			out = append(out, c)
+		}
+	}
+	for _, c := range x.Controllers {
+		if c.Duration == nil && c.Wait == nil && c.Depth == nil && len(out) < most {
+			out = append(out, c)
+		}
 	}
 	return out
 }
@@ -57,6 +78,9 @@ func (p Percentiles) print() string {
 func (x Bottleneck) predictionBlocks() []templates.Block {
 	var rows [][]string
 	for _, p := range x.Predictions {
+		if p.Formula == nil {
+			continue
+		}
 		fleet := fmt.Sprintf("%d×", p.Factor)
 		if p.Factor == 1 {
 			fleet = "now"
@@ -64,27 +88,31 @@ func (x Bottleneck) predictionBlocks() []templates.Block {
 		if p.Rollout {
 			fleet += ", rollout to all"
 		}
-		busy, wait, simulated, off := unknown, unknown, unknown, ""
-		if p.Formula != nil {
-			busy, wait = percent(p.Formula.Utilisation), "not stable"
-			if p.Formula.Wait != nil {
-				wait = seconds(*p.Formula.Wait)
-			}
-			if p.Rollout && p.Formula.RolloutWait != nil {
-				wait = seconds(*p.Formula.RolloutWait)
-			}
+		wait, simulated, off := "not stable", unknown, ""
+		if p.Formula.Wait != nil {
+			wait = seconds(*p.Formula.Wait)
+		}
+		if p.Rollout && p.Formula.RolloutWait != nil {
+			wait = seconds(*p.Formula.RolloutWait)
 		}
 		if p.Simulated != nil {
 			simulated = fmt.Sprintf("%s, %s busy (n = %d)", seconds(p.Simulated.Wait), percent(p.Simulated.Utilisation), p.Simulated.Turns)
+			if p.Simulated.Drain != nil {
+				simulated = fmt.Sprintf("%s, done after %s (n = %d)", seconds(*p.Simulated.RolloutWait), seconds(*p.Simulated.Drain), p.Applications)
+			}
 		}
 		if p.Error != nil {
 			off = fmt.Sprintf("%+.2f turns", *p.Error)
 		}
-		rows = append(rows, []string{p.Cluster, p.Controller, fleet, fmt.Sprint(p.Applications), busy, wait, simulated, off, p.Says})
+		rows = append(rows, []string{p.Cluster, p.Controller, fleet, fmt.Sprint(p.Applications), percent(p.Formula.Utilisation), wait, simulated, off, p.Says})
+	}
+	if len(rows) == 0 {
+		return []templates.Block{{Heading: "Predictions", Text: "Now, at 2× and 10× the clusters and in a rollout to all of them, utilisation and wait are unknown: no turn was measured. " +
+			"How long a mean turn may be for the queue to stay stable stands in the table above; for Argo CD, whose controller serves all clusters, it falls as they grow."}}
 	}
 	out := []templates.Block{
 		{Heading: "Predictions", Text: "Utilisation and wait by a queueing model (M/G/c: Applications by their intervals, turns as measured, workers as set), and by a simulation that shares nothing with it. " +
-			"The simulation lets an Application come back an interval after its turn, so its queue always has an end; the formula says where it would have none."},
+			"The simulation lets an Application come back an interval after its turn, so its queue always has an end; the formula says where it would have none. Controllers whose turns were not measured are left out."},
 		table("", x.Basis, []string{"Cluster", "Controller", "Fleet", "Applications", "Workers' time asked for", "Wait by formula", "Simulated", "Formula against simulation", "That is"}, rows),
 	}
 	if svg := x.plot(); svg != "" {

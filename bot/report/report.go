@@ -282,6 +282,7 @@ type Simulated struct {
 	Utilisation float64  `json:"utilisation"`
 	Period      float64  `json:"periodSeconds,omitempty"`
 	Drain       *float64 `json:"rolloutDrainSeconds,omitempty"`
+	RolloutWait *float64 `json:"rolloutWaitSeconds,omitempty"`
 	Turns       int      `json:"turns"`
 }
 

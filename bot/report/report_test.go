@@ -247,6 +247,7 @@ func TestExpectationsAndTheInterval(t *testing.T) {
 	}{
 		{"weekly is met by ten minutes", verdict(10*time.Minute, gitops.Flux, "pci-dss-4.0.1", "11.5.2"), met},
 		{"weekly is not met by a week with jitter", verdict(7*24*time.Hour, gitops.Flux, "pci-dss-4.0.1", "11.5.2"), notMet},
+		{"Argo CD's jitter is a minute, whatever the interval", verdict(7*24*time.Hour-2*time.Minute, gitops.ArgoCD, "pci-dss-4.0.1", "11.5.2"), met},
 		{"components in five minutes are not what engines look for", verdict(4*time.Minute, gitops.Flux, "fedramp-high", "CM-8(3)"), unknown},
 		{"ten minutes are more than five", verdict(10*time.Minute, gitops.Flux, "fedramp-high", "CM-8(3)"), notMet},
 		{"a review by people leaves no mark", verdict(time.Minute, gitops.Flux, "pci-dss-4.0.1", "7.2.4"), unknown},

@@ -22,6 +22,6 @@ const (
 		"{standards} count as undetected for as long."
 	scopeDetection  = "Whether {interval} is soon enough for the tier {tier} and {standards}, with {engine} on {provider} and {clusters} to look at."
 	scopeCompliance = "Control references of {standards} for the tier {tier}. Evidence is what Holdfast's ledger has of {clusters} on {provider}; " +
-		"{engine} itself keeps none beyond its events, whatever the interval of {interval}."
+		"what {engine} itself keeps is events alone, whatever the interval of {interval}."
 	scopePlan = "Settings that {engine} has natively, for {clusters} on {provider}, tier {tier}, with a detection interval of {interval} and the controls of {standards} in mind."
 )

@@ -83,6 +83,10 @@ func trendOf(first, second int) Trend {
 // seconds prints a number of seconds by a unit that fits.
 func seconds(s float64) string {
 	switch {
+	case s == 0:
+		return "0 s"
+	case s < 1e-6:
+		return "under 1 µs"
 	case s < 0.0095:
 		return fmt.Sprintf("%.2g ms", s*1000)
 	case s < 0.95:

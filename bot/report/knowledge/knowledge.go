@@ -47,11 +47,13 @@ type Engine struct {
 	Records  string        `json:"records"`
 	Blind    []string      `json:"blind"`
 	Notes    []Note        `json:"notes"`
-	// Bound is what the time to detection is bounded by, Jitter by how much of an interval a poll may be late.
-	Bound    string  `json:"bound"`
-	Jitter   float64 `json:"jitter"`
-	Gauges   string  `json:"gauges"`
-	Sharding string  `json:"sharding"`
+	// Bound is what the time to detection is bounded by. A poll may be late by Jitter of an interval, or by JitterSeconds of
+	// any.
+	Bound         string  `json:"bound"`
+	Jitter        float64 `json:"jitter,omitempty"`
+	JitterSeconds float64 `json:"jitterSeconds,omitempty"`
+	Gauges        string  `json:"gauges"`
+	Sharding      string  `json:"sharding"`
 }
 
 // Note is what holds only for versions before Since.

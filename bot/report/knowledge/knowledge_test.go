@@ -27,7 +27,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 	for _, e := range []gitops.Engine{gitops.Flux, gitops.ArgoCD} {
 		one, ok := b.Engine(e)
-		if !ok || one.Detects == "" || one.Corrects == "" || one.Records == "" || len(one.Blind) == 0 || one.Sharding == "" || one.Jitter <= 0 {
+		if !ok || one.Detects == "" || one.Corrects == "" || one.Records == "" || len(one.Blind) == 0 || one.Sharding == "" || one.Jitter+one.JitterSeconds <= 0 {
 			t.Errorf("engine %s: %+v", e, one)
 		}
 		for _, v := range b.Vectors {

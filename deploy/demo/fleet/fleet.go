@@ -241,7 +241,7 @@ func (h habit) window(random *rand.Rand, c cluster, a application, at time.Time)
 	if h.path == "" {
 		f.Presence, f.ObjectLevel = detect.GitOnly, true
 	} else if path, err := gitops.ParsePath(h.path); err == nil {
-		f.Fields = []detect.Field{{Path: path, Differs: true, Drift: true, Cause: h.cause, Writer: writer, Risk: h.risk, Class: h.class, Disposition: detect.Revert}}
+		f.Fields = []detect.Field{{Path: path, Git: gitops.Value{Set: true, V: "made up"}, Live: gitops.Value{Set: true, V: "made up too"}, Differs: true, Drift: true, Cause: h.cause, Writer: writer, Risk: h.risk, Class: h.class, Disposition: detect.Revert}}
 	}
 	// Log-normal: most are short, some last for days.
 	length := h.hours * math.Exp(random.NormFloat64()*0.9)
