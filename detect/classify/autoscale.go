@@ -123,6 +123,19 @@ func integer(v any, otherwise int64) int64 {
 	return otherwise
 }
 
+// HandMade gives the person's tool that made an autoscaler, or changed it since, where no Application is known to declare
+// it: what it sets is then that person's change. Nil where nothing tells so.
+func (f *Facts) HandMade(a Autoscaler) *detect.Writer {
+	object, ok := f.find(a.ID)
+	if !ok || f.Declared == nil || f.Declared(a.ID) {
+		return nil
+	}
+	if maker := f.maker(gitops.Application{}, object); maker.tool && !ofOwnChart(object) {
+		return maker.writer
+	}
+	return nil
+}
+
 // isReplicas says whether the difference is the replica count of something that can be scaled.
 func isReplicas(s *situation) bool {
 	if !s.Path.Equal(gitops.Path{gitops.Field("spec"), gitops.Field("replicas")}) {
@@ -148,7 +161,7 @@ func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 		return Autoscaler{}, detect.Writer{}, false
 	}
 	for _, a := range s.facts.Autoscalers[s.about.Live.ID] {
-		if !a.allows(int64(count)) {
+		if !a.allows(int64(count)) || s.facts.HandMade(a) != nil {
 			continue
 		}
 		for _, owner := range s.Owners {
@@ -193,14 +206,21 @@ func isFreeReplicas(s *situation) bool {
 
 func replicasByHand(s *situation) verdict {
 	reason := "No autoscaler targets it."
+	var hand *detect.Writer
 	for _, a := range s.facts.Autoscalers[s.about.Live.ID] {
 		reason = fmt.Sprintf("%s %s targets it, but %v lies outside %d to %d.", a.ID.Kind, a.ID.Name, s.Live.V, a.Min, a.Max)
 		if count, ok := gitops.Number(s.Live.V); ok && a.allows(int64(count)) {
 			reason = fmt.Sprintf("%s %s targets it and scales by the scale subresource, which did not write this count.", a.ID.Kind, a.ID.Name)
 		}
+		if hand = s.facts.HandMade(a); hand != nil {
+			reason = fmt.Sprintf("%s %s targets it, which %s made past Git.", a.ID.Kind, a.ID.Name, hand.Manager)
+		}
 	}
 	writer := unresolved()
-	if len(s.controllers) > 0 {
+	switch {
+	case hand != nil:
+		writer = hand
+	case len(s.controllers) > 0:
 		writer = &s.controllers[0]
 	}
 	switch {

@@ -22,6 +22,8 @@ type neighbours struct {
 	namespaces map[string]map[string]string
 	// born are the times at which Namespaces were made.
 	born map[string]time.Time
+	// roles are the ClusterRoles.
+	roles []gitops.Object
 	// rollouts holds the names that Rollouts and Canaries route through: namespace/kind/name to the owner.
 	routed map[string]gitops.ObjectID
 }
@@ -42,6 +44,8 @@ func (n *neighbours) add(object gitops.Object) {
 	case gitops.GroupKind{Kind: "Namespace"}:
 		n.namespaces[object.ID.Name] = object.Annotations()
 		n.born[object.ID.Name] = object.Created()
+	case gitops.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		n.roles = append(n.roles, object)
 	case gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		for _, template := range mappings(spec["volumeClaimTemplates"]) {
 			metadata, _ := template["metadata"].(map[string]any)
@@ -78,11 +82,13 @@ func (n *neighbours) addRouted(id gitops.ObjectID, v any) {
 // the engine's tracking mark, and what opens access or isolation are drift.
 func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
 	live := *s.Live
-	entries := managedEntries(live)
-	maker := f.maker(s.App, entries)
+	maker := f.maker(s.App, live)
 
 	if why := f.systemObject(live); why != "" {
 		return detect.CauseController, false, maker.writer, why
+	}
+	if why := podEdited(live, maker); why != "" {
+		return detect.CauseManual, true, maker.writer, why
 	}
 	if why := f.owned(live, maker); why != "" {
 		return detect.CauseController, false, maker.writer, why
@@ -100,7 +106,7 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	}
 	opens := f.OpensAccess(live)
 	switch {
-	case mark == markOfAnother && opens && maker.engine:
+	case mark == markOfAnother && opens && maker.engine && !maker.edited:
 		return detect.CauseUnknown, true, maker.writer, fmt.Sprintf("It carries the name %s and a tracking mark that names another object, which the engine never sets: the name may be borrowed.", maker.writer.Manager)
 	case mark == markOfAnother && opens && maker.writer == nil:
 		return detect.CauseUnknown, true, unresolved(), "Its tracking mark was copied from another object, and nothing says who made it."
@@ -115,7 +121,7 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	case f.inventoried(s):
 		return detect.CauseOrphaned, true, maker.writer, "The engine lists it in its inventory and Git declares it no more." + prunes(s.App)
 	case mark == markOurs && maker.tool:
-		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s made it: the engine does not list it, and Git never declared it.", maker.writer.Manager)
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("It carries this Application's tracking mark, but %s %s it: the engine does not list it, and Git never declared it.", maker.writer.Manager, maker.act())
 	case mark == markOurs && maker.writer == nil:
 		return detect.CauseUnknown, true, unresolved(), "It carries this Application's tracking mark, and nothing says who made it."
 	case mark == markOurs && opens:
@@ -155,16 +161,19 @@ func elsewhere(s Subject) bool {
 
 // made says who made a live object: the oldest entry in managedFields that is no subresource, and that owns more
 // than metadata where some does. An entry's time is that of its last change, so that a label of today may well be
-// older than its maker's last word.
+// older than its maker's last word. A person who later wrote what the object opens counts before whoever made it.
 type made struct {
 	writer       *detect.Writer
 	engine, tool bool
 	// stranger: nobody knows the name. It may be an operator, or a person's script.
 	stranger bool
+	// edited: the writer did not make the object, but wrote since what it opens.
+	edited bool
 }
 
-func (f *Facts) maker(app gitops.Application, entries []entry) made {
+func (f *Facts) maker(app gitops.Application, live gitops.Object) made {
 	var m made
+	entries := managedEntries(live)
 	substance := false
 	for _, e := range entries {
 		if isEngine(app, e.Writer) {
@@ -181,7 +190,18 @@ func (f *Facts) maker(app gitops.Application, entries []entry) made {
 		m.tool = who == actorTool || who == actorEngine && !m.engine
 		m.stranger = who == actorUnknown
 	}
+	if w := f.editor(app, live, entries, m.writer); w != nil {
+		m.writer, m.tool, m.stranger, m.edited = w, true, false, true
+	}
 	return m
+}
+
+// act says what the writer did to the object.
+func (m made) act() string {
+	if m.edited {
+		return "changed"
+	}
+	return "made"
 }
 
 // systemObject names the objects that every namespace or cluster gets from the control plane.
@@ -271,16 +291,18 @@ func isAppName(app gitops.Application, name string) bool {
 	return name == app.Name || name == app.Namespace+"_"+app.Name
 }
 
-// OpensAccess tells what people make to get past a control: bindings, webhooks and admission policies, network
-// policies, and workloads with a hold on the node.
+// OpensAccess tells what people make to get past a control: bindings, roles that others take rules from or that
+// Git binds, webhooks and admission policies, network policies, and workloads with a hold on the node.
 func (f *Facts) OpensAccess(live gitops.Object) bool {
 	switch id := live.ID; id.Group {
 	case "rbac.authorization.k8s.io":
-		return id.Kind == "RoleBinding" || id.Kind == "ClusterRoleBinding"
+		return opensRights(live) || f.widens(live)
 	case "admissionregistration.k8s.io":
 		return true
 	case "networking.k8s.io":
 		return id.Kind == "NetworkPolicy"
+	case "cilium.io":
+		return id.Kind == "CiliumNetworkPolicy" || id.Kind == "CiliumClusterwideNetworkPolicy"
 	}
 	if f.Privileged != nil {
 		return f.Privileged(live)

@@ -33,6 +33,10 @@ type Facts struct {
 	// was not read. Nil where nobody can tell.
 	Find   func(gitops.ObjectID) (gitops.Object, bool)
 	Absent func(gitops.ObjectID) bool
+	// Declared says that an Application declares an object, or may for all that is known. Named says that a binding which
+	// Git declares names a role. Nil where nobody can tell.
+	Declared func(gitops.ObjectID) bool
+	Named    func(role gitops.ObjectID) bool
 	// Now is the time of the scan; zero when it does not matter.
 	Now time.Time
 

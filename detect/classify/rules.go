@@ -26,6 +26,7 @@ type Rules struct {
 	growing   []immutable       // quantities that only grow
 	switches  map[string]Switch // by key
 	children  []child
+	installed []installation
 }
 
 // Mutator is one known legitimate writer: what it writes, how its entry in managedFields looks, and the
@@ -160,23 +161,26 @@ type child struct {
 	Objects []kinds  `json:"objects"`
 	Marks   []string `json:"marks,omitempty"`
 	// What opens access is excused only where more confirms the rule. NamedBy is a label that names an object of one of
-	// the kinds Of, which must be there. Writers and Services are the field managers, and the Services that webhooks ask.
-	NamedBy  string   `json:"namedBy,omitempty"`
-	Of       []kinds  `json:"of,omitempty"`
-	Writers  []string `json:"writers,omitempty"`
-	Services []string `json:"services,omitempty"`
-	Reason   string   `json:"reason"`
-	Source   []string `json:"source"`
+	// the kinds Of, which must be there. Writers are the field managers; Services and Namespaces are the Services that
+	// webhooks ask, and where these usually stand.
+	NamedBy    string   `json:"namedBy,omitempty"`
+	Of         []kinds  `json:"of,omitempty"`
+	Writers    []string `json:"writers,omitempty"`
+	Services   []string `json:"services,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Reason     string   `json:"reason"`
+	Source     []string `json:"source"`
 }
 
 // ruleFile is the form of the files in rules/; each file may hold any part.
 type ruleFile struct {
-	Mutators  []*Mutator  `json:"mutators,omitempty"`
-	Managers  []manager   `json:"managers,omitempty"`
-	Immutable []immutable `json:"immutable,omitempty"`
-	Growing   []immutable `json:"growing,omitempty"`
-	Switches  []Switch    `json:"switches,omitempty"`
-	Children  []child     `json:"children,omitempty"`
+	Mutators  []*Mutator     `json:"mutators,omitempty"`
+	Managers  []manager      `json:"managers,omitempty"`
+	Immutable []immutable    `json:"immutable,omitempty"`
+	Growing   []immutable    `json:"growing,omitempty"`
+	Switches  []Switch       `json:"switches,omitempty"`
+	Children  []child        `json:"children,omitempty"`
+	Installed []installation `json:"installed,omitempty"`
 }
 
 // LoadRules reads the embedded rules. It fails on an unknown key, a pattern that does not parse, a check
@@ -248,6 +252,12 @@ func (r *Rules) add(data []byte) error {
 	r.immutable = append(r.immutable, file.Immutable...)
 	r.growing = append(r.growing, file.Growing...)
 	r.children = append(r.children, file.Children...)
+	for _, row := range file.Installed {
+		if err := row.check(); err != nil {
+			return err
+		}
+	}
+	r.installed = append(r.installed, file.Installed...)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,15 @@ import (
 // a controller's name only with what vouched and owned check.
 func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect.Writer, reason string) {
 	live := *s.Live
-	maker := f.maker(s.App, managedEntries(live))
+	maker := f.maker(s.App, live)
 	opens := f.OpensAccess(live)
 	if why := f.systemObject(live); why != "" {
+		return detect.CauseController, false, maker.writer, why
+	}
+	if why := podEdited(live, maker); why != "" {
+		return detect.CauseManual, true, maker.writer, why
+	}
+	if why := f.installed(live, maker); why != "" {
 		return detect.CauseController, false, maker.writer, why
 	}
 	if f.fromInstaller(live, maker) {
@@ -36,7 +43,7 @@ func (f *Facts) Stray(s Subject) (cause detect.Cause, drift bool, writer *detect
 		}
 		return detect.CauseController, false, w, fmt.Sprintf("%s, a GitOps engine, made it.", w.Manager)
 	}
-	if maker.engine && opens { // a pipeline's own manager, whose name people's tools may share
+	if maker.engine && opens && !maker.edited { // a pipeline's own manager, whose name people's tools may share
 		if s.History != nil && len(s.History()) > 0 {
 			return detect.CauseOrphaned, true, maker.writer, "An earlier revision of Git declared it, and Git does no more."
 		}
@@ -68,41 +75,68 @@ func (f *Facts) neverManaged(app gitops.Application, live gitops.Object, maker m
 	case opens && !maker.tool && !maker.stranger:
 		return detect.CauseUnknown, true, w, fmt.Sprintf("It carries the name %s, and nothing on this cluster confirms that a controller made it: the name may be borrowed.", w.Manager)
 	case opens:
-		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s made it past Git, and such an object changes who may do what.", maker.writer.Manager)
+		return detect.CauseManual, true, maker.writer, fmt.Sprintf("%s %s it past Git, and such an object changes who may do what.", maker.writer.Manager, maker.act())
 	case maker.tool:
-		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s made it by hand; no engine ever managed it.", maker.writer.Manager)
+		return detect.CauseManual, false, maker.writer, fmt.Sprintf("%s %s it by hand; no engine ever managed it.", maker.writer.Manager, maker.act())
 	case maker.writer != nil:
 		return detect.CauseController, false, maker.writer, fmt.Sprintf("%s made it; no engine ever managed it.", maker.writer.Manager)
 	}
 	return detect.CauseUnknown, false, unresolved(), "Nothing says who made it, and no engine ever managed it."
 }
 
-// WorthReading says whether an object, of which only metadata is known, may be somebody's own: not what a controller
-// made for an owner.
+// podEdited says that a person put another image into a pod that was made from a template: what runs then is neither in
+// Git nor in the cluster's own workload. Empty where nobody did.
+func podEdited(live gitops.Object, maker made) string {
+	image := func(e entry) bool { return e.Writer == *maker.writer && namesField(e.fields, "f:image") }
+	if live.ID.GroupKind() != (gitops.GroupKind{Kind: "Pod"}) || !maker.edited || maker.writer.Subresource != "" ||
+		len(ownerReferences(live)) == 0 || !slices.ContainsFunc(managedEntries(live), image) {
+		return ""
+	}
+	return fmt.Sprintf("%s changed what the pod runs, past the template that it was made from.", maker.writer.Manager)
+}
+
+// WorthReading says whether an object, of which only metadata is known, may be somebody's own, or has a hold on its
+// node: not what a controller made for an owner.
 func (r *Rules) WorthReading(metadata gitops.Object) bool {
 	if len(ownerReferences(metadata)) == 0 {
 		return true
 	}
 	entries := managedEntries(metadata)
 	for _, e := range entries {
-		if e.Subresource == "" && r.who(e.Manager) != actorController {
+		if e.Subresource != "status" && e.Subresource != "scale" && r.who(e.Manager) != actorController || namesField(e.fields, nodeMarks()...) {
 			return true
 		}
 	}
 	return len(entries) == 0
 }
 
+// PastEngines says whether people's tools alone have written an object: no engine has, and it carries no mark of the
+// Application.
+func (f *Facts) PastEngines(s Subject) bool {
+	maker := f.maker(s.App, *s.Live)
+	return maker.tool && f.trackingMark(s) == markNone && !slices.ContainsFunc(managedEntries(*s.Live), func(e entry) bool {
+		return isEngine(s.App, e.Writer) || f.Rules.who(e.Manager) == actorEngine
+	})
+}
+
 // installTime is how long after a cluster's first Namespace its installer may go on making objects of the system.
 const installTime = time.Hour
 
 // fromInstaller recognises what an installer puts into the namespaces of the control plane, and kubeadm into the
-// cluster, by the one time that no client can choose: people's tools are what installers are made of.
+// cluster, by the one time that no client can choose: people's tools are what installers are made of. What somebody
+// wrote after the installer, upgrades by kubeadm left out, is not the installer's.
 func (f *Facts) fromInstaller(live gitops.Object, maker made) bool {
-	kubeadm := live.ID.Namespace == "" && maker.writer != nil && maker.writer.Manager == "kubeadm"
-	if !kubeadm && !strings.HasPrefix(live.ID.Namespace, "kube-") {
+	const kubeadm = "kubeadm"
+	whole := live.ID.Namespace == "" && maker.writer != nil && maker.writer.Manager == kubeadm
+	if !whole && !strings.HasPrefix(live.ID.Namespace, "kube-") {
 		return false
 	}
 	born, known := f.neighbours.born["kube-system"]
 	at := live.Created()
-	return known && !born.IsZero() && !at.IsZero() && at.Sub(born) < installTime
+	if !known || born.IsZero() || at.IsZero() || at.Sub(born) >= installTime {
+		return false
+	}
+	return !slices.ContainsFunc(managedEntries(live), func(e entry) bool {
+		return e.ownsAccess(live.ID) && e.Manager != kubeadm && f.Rules.who(e.Manager) != actorController && e.Time.Sub(born) >= installTime
+	})
 }

@@ -47,6 +47,7 @@ func decisionTable() []row {
 			return verdict{detect.CauseAdmission, false, nil, "The policy names this image rewrite: admission puts the mirror's name in place of Git's."}
 		}},
 		{"replicas within an autoscaler's bounds", isAutoscaled, byAutoscaler},
+		{"a role past Git adds to an aggregated one", isWidened, widenedBy},
 		{"a known mutator", func(s *situation) bool { return s.mutator != nil }, byMutator},
 		{"replicas without an autoscaler that explains them", isFreeReplicas, replicasByHand},
 

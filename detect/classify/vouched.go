@@ -10,8 +10,8 @@ import (
 )
 
 // owned says that an object comes and goes with its owner; empty where it does not. Of what opens access, a person's
-// object is that person's whoever owns it, and an owner counts only if it may be there: the garbage collector removes
-// what names an owner that is gone, but not what names a kind that is not served.
+// object is that person's whoever owns it, and an owner counts only if it may be there and makes such objects: the garbage
+// collector removes what names an owner that is gone, but not what names a kind that is not served.
 func (f *Facts) owned(live gitops.Object, maker made) string {
 	refs := ownerReferences(live)
 	if len(refs) == 0 {
@@ -22,7 +22,9 @@ func (f *Facts) owned(live gitops.Object, maker made) string {
 			return ""
 		}
 		uids := ownerUIDs(live)
-		i := slices.IndexFunc(refs, func(ref gitops.ObjectID) bool { return f.mayOwn(ref, uids[ref], live.ID.Namespace) })
+		i := slices.IndexFunc(refs, func(ref gitops.ObjectID) bool {
+			return f.ownsSuch(ref, uids[ref], live)
+		})
 		if i < 0 {
 			return ""
 		}
@@ -30,6 +32,9 @@ func (f *Facts) owned(live gitops.Object, maker made) string {
 	}
 	return fmt.Sprintf("%s %s owns it: it comes and goes with its owner.", refs[0].Kind, refs[0].Name)
 }
+
+// declares says whether an Application is known to declare an object.
+func (f *Facts) declares(id gitops.ObjectID) bool { return f.Declared != nil && f.Declared(id) }
 
 // ownerUIDs gives the uid that each owner reference names.
 func ownerUIDs(live gitops.Object) map[gitops.ObjectID]string {
@@ -43,17 +48,18 @@ func ownerUIDs(live gitops.Object) map[gitops.ObjectID]string {
 	return uids
 }
 
-// mayOwn says whether an owner is there with the uid, or was not read. An owner is of the same namespace or of none.
-func (f *Facts) mayOwn(ref gitops.ObjectID, uid, namespace string) bool {
+// owner finds an owner, which is of the same namespace or of none, and says whether it may be there: with the uid, or not
+// read.
+func (f *Facts) owner(ref gitops.ObjectID, uid, namespace string) (owner gitops.Object, found, may bool) {
 	placed := ref
 	placed.Namespace = namespace
 	for _, id := range []gitops.ObjectID{placed, ref} {
 		if owner, ok := f.find(id); ok {
 			metadata, _ := owner.Content["metadata"].(map[string]any)
-			return uid != "" && metadata["uid"] == uid
+			return owner, true, uid != "" && metadata["uid"] == uid
 		}
 	}
-	return f.Absent == nil || !f.Absent(placed)
+	return gitops.Object{}, false, f.Absent == nil || !f.Absent(placed)
 }
 
 func (f *Facts) find(id gitops.ObjectID) (gitops.Object, bool) {
@@ -150,8 +156,8 @@ func (c child) matches(live gitops.Object) bool {
 	return anyKind(c.Objects, live.ID) && (len(c.Marks) == 0 || marked(c.Marks, live))
 }
 
-// confirms says whether a rule excuses even what opens access: what its mark names is there, or a webhook asks nothing
-// but the operator's own Service.
+// confirms says whether a rule excuses even what opens access: what its mark names is there and makes such objects, or a
+// webhook asks nothing but the operator's own Service, in its usual namespace or one where Git declares it.
 func (f *Facts) confirms(c child, live gitops.Object, maker made) bool {
 	if len(c.Writers) > 0 && maker.writer != nil && !anyGlob(c.Writers, maker.writer.Manager) {
 		return false
@@ -162,7 +168,9 @@ func (f *Facts) confirms(c child, live gitops.Object, maker made) bool {
 			client, _ := hook["clientConfig"].(map[string]any)
 			service, _ := client["service"].(map[string]any)
 			name, _ := service["name"].(string)
-			return name == "" || !anyGlob(c.Services, name)
+			namespace, _ := service["namespace"].(string)
+			home := slices.Contains(c.Namespaces, namespace) || f.declares(gitops.ObjectID{Kind: "Service", Namespace: namespace, Name: name})
+			return name == "" || !anyGlob(c.Services, name) || !home
 		})
 	}
 	name := live.Labels()[c.NamedBy]
@@ -172,7 +180,7 @@ func (f *Facts) confirms(c child, live gitops.Object, maker made) bool {
 	for _, k := range c.Of {
 		for _, kind := range k.Kinds {
 			for _, namespace := range []string{"", live.ID.Namespace} {
-				if _, ok := f.find(gitops.ObjectID{Group: k.Group, Kind: kind, Namespace: namespace, Name: name}); ok {
+				if o, ok := f.find(gitops.ObjectID{Group: k.Group, Kind: kind, Namespace: namespace, Name: name}); ok && generates(o, live) {
 					return true
 				}
 			}

@@ -39,7 +39,7 @@ func (j *judge) unauthored(m *member, live gitops.Object) []gitops.Path {
 			break
 		}
 	}
-	scaled := scaledBy(m.facts.Autoscalers[live.ID]) != "" || scaledBy(m.scalers[live.ID]) != ""
+	scaled := scaledBy(m.live(live.ID)) != "" || scaledBy(m.scalers[live.ID]) != ""
 	if scaled && !slices.ContainsFunc(out, replicasPath().Equal) { // a person's count has no place in Git either
 		out = append(out, replicasPath())
 	}

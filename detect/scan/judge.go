@@ -33,18 +33,19 @@ type judge struct {
 	present func() presence
 }
 
-func (j *judge) claims(members []*member) {
-	j.claimed = map[gitops.ObjectID]bool{}
+func claims(members []*member) map[gitops.ObjectID]bool {
+	claimed := map[gitops.ObjectID]bool{}
 	for _, m := range members {
 		for _, d := range slices.Concat(m.declared, m.head) {
-			j.claimed[d.ID] = true
+			claimed[d.ID] = true
 		}
 		if !m.whole() {
 			for _, id := range m.app.Inventory {
-				j.claimed[id] = true
+				claimed[id] = true
 			}
 		}
 	}
+	return claimed
 }
 
 // member judges every object of one Application: the declared ones, then those that carry its mark or

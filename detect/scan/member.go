@@ -316,6 +316,9 @@ func past(ctx context.Context, m *member, env render.Env) []map[gitops.ObjectID]
 // earlier gives the older declarations of one object, newest first, without those that equal the next.
 func (m *member) earlier(id gitops.ObjectID) func() []gitops.Object {
 	return func() []gitops.Object {
+		if m.past == nil { // never rendered
+			return nil
+		}
 		var out []gitops.Object
 		for _, objects := range m.past() {
 			if o, ok := objects[id]; ok {

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"slices"
 
 	"holdfast/detect"
 	"holdfast/detect/classify"
@@ -14,10 +15,15 @@ func (m *member) leaves(id gitops.ObjectID, f detect.Field) string {
 	if !f.Differs || !f.Path.Equal(replicasPath()) {
 		return ""
 	}
-	if why := scaledBy(m.facts.Autoscalers[id]); why != "" || f.Git.Set {
+	if why := scaledBy(m.live(id)); why != "" || f.Git.Set {
 		return why
 	}
 	return scaledBy(m.scalers[id])
+}
+
+// live are the autoscalers of an object that are there, without those that people made past Git.
+func (m *member) live(id gitops.ObjectID) []classify.Autoscaler {
+	return slices.DeleteFunc(slices.Clone(m.facts.Autoscalers[id]), func(a classify.Autoscaler) bool { return m.facts.HandMade(a) != nil })
 }
 
 func replicasPath() gitops.Path { return gitops.Path{gitops.Field("spec"), gitops.Field("replicas")} }

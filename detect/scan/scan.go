@@ -114,9 +114,12 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	facts := classify.NewFacts(nil, in.Rules)
 	facts.Now = in.Now
 	facts.Outside = outside(own.Objects, members)
-	facts.Find, facts.Absent = snapshot.Objects.Get, absent(snapshot)
+	facts.Find, facts.Absent = snapshot.Objects.Get, absent(snapshot, places)
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
 	survey(snapshot.Objects, facts, members)
+	claimed := claims(members)
+	facts.Declared = func(id gitops.ObjectID) bool { return claimed[id] }
+	facts.Named = boundRoles(members)
 	scalers := scaling(members, in.Rules)
 	for _, m := range members {
 		m.know(facts)
@@ -126,9 +129,8 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
 		in: in, target: target, comparer: compare.New(schemas),
-		snapshot: snapshot, engines: own.Objects,
+		snapshot: snapshot, engines: own.Objects, claimed: claimed,
 	}
-	judge.claims(members)
 	judge.present = sync.OnceValue(func() presence { return presenceOf(snapshot.Objects) })
 	for _, m := range members {
 		judge.stored(ctx, m, env)
@@ -159,6 +161,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		out.Objects += r.Objects
 	}
 	out.Notes = append(out.Notes, judge.uncovered.notes(in.Audit)...)
+	out.Notes = append(out.Notes, places.notes()...)
 	if own != snapshot { // a dump is both
 		out.Notes = append(out.Notes, own.Notes...)
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast/detect"
 	"holdfast/detect/classify"
@@ -18,6 +17,7 @@ import (
 const (
 	rbacGroup      = "rbac.authorization.k8s.io"
 	admissionGroup = "admissionregistration.k8s.io"
+	ciliumGroup    = "cilium.io"
 )
 
 // strayKinds are the namespaced kinds among which people's own objects are looked for: those that open access or
@@ -25,7 +25,9 @@ const (
 func strayKinds() []live.PlacedKind {
 	return []live.PlacedKind{
 		{Kind: gitops.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}},
+		{Kind: gitops.GroupKind{Group: rbacGroup, Kind: "Role"}},
 		{Kind: gitops.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}},
+		{Kind: gitops.GroupKind{Group: ciliumGroup, Kind: "CiliumNetworkPolicy"}},
 		{Kind: gitops.GroupKind{Group: "apps", Kind: "Deployment"}},
 		{Kind: gitops.GroupKind{Group: "apps", Kind: "DaemonSet"}},
 		{Kind: gitops.GroupKind{Group: "apps", Kind: "StatefulSet"}},
@@ -41,6 +43,7 @@ func strayKinds() []live.PlacedKind {
 func strayClusterKinds() []gitops.GroupKind {
 	return []gitops.GroupKind{
 		{Group: rbacGroup, Kind: "ClusterRoleBinding"},
+		{Group: rbacGroup, Kind: "ClusterRole"},
 		{Group: admissionGroup, Kind: "MutatingWebhookConfiguration"},
 		{Group: admissionGroup, Kind: "ValidatingWebhookConfiguration"},
 		{Group: admissionGroup, Kind: "MutatingAdmissionPolicy"},
@@ -48,66 +51,6 @@ func strayClusterKinds() []gitops.GroupKind {
 		{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},
 		{Group: admissionGroup, Kind: "ValidatingAdmissionPolicyBinding"},
 	}
-}
-
-// place is a namespace that Applications manage.
-type place struct {
-	// keeper answers for what people make there: the Application that declares most objects in the namespace, of
-	// several the one that declares the Namespace itself, then the first by name. One whose sources are not known
-	// in full keeps none, for it may well declare what looks like a stray.
-	keeper *member
-	// objects counts what the keeper declares there, half more for the Namespace itself.
-	objects float64
-	// kinds are what any Application declares there.
-	kinds []gitops.GroupKind
-	// since is kept once it was asked for.
-	since *time.Time
-}
-
-// places are the managed namespaces by name: those in which an Application declares an object, or which it declares.
-type places map[string]*place
-
-func manage(members []*member) places {
-	out := places{}
-	for _, m := range members {
-		if !m.whole() {
-			continue
-		}
-		objects, kinds := map[string]float64{}, map[string]map[gitops.GroupKind]bool{}
-		for _, d := range m.declared {
-			if d.ID.Group == "" && d.ID.Kind == "Namespace" {
-				objects[d.ID.Name] += 0.5
-			} else if d.ID.Namespace != "" {
-				objects[d.ID.Namespace]++
-				if kinds[d.ID.Namespace] == nil {
-					kinds[d.ID.Namespace] = map[gitops.GroupKind]bool{}
-				}
-				kinds[d.ID.Namespace][d.ID.GroupKind()] = true
-			}
-		}
-		for name, n := range objects {
-			p := out[name]
-			if p == nil {
-				p = &place{}
-				out[name] = p
-			}
-			if p.keeper == nil || n > p.objects || n == p.objects && m.app.ID() < p.keeper.app.ID() {
-				p.keeper, p.objects = m, n
-			}
-			p.kinds = slices.AppendSeq(p.kinds, maps.Keys(kinds[name]))
-		}
-	}
-	return out
-}
-
-// want adds what has to be read to find strays.
-func (p places) want(w live.Wanted, rules *classify.Rules) live.Wanted {
-	if len(p) == 0 {
-		return w
-	}
-	w.WholeKinds = append(w.WholeKinds, strayClusterKinds()...)
-	w.Places, w.PlacedKinds, w.Keep = slices.Sorted(maps.Keys(p)), strayKinds(), rules.WorthReading
-	return w
 }
 
 // isStrayKind says whether strays are looked for among objects like this one.
@@ -137,13 +80,13 @@ func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*
 	out := map[*member][]stray{}
 	for o := range j.snapshot.Objects.Where(isStrayKind) {
 		switch at := p[o.ID.Namespace]; {
-		case known[o.ID]:
+		case known[o.ID], isRole(o.ID) && !facts.OpensAccess(o):
 		case o.ID.Namespace == "":
 			s := stray{o.ID, p.bears(j, o, facts, members)}
-			if keeper := p.keeper(s.bears); keeper != nil {
+			if keeper := p.keeper(s.bears); keeper != nil && keeper.tells(o, facts) {
 				out[keeper] = append(out[keeper], s)
 			}
-		case at != nil:
+		case at != nil && at.keeper.tells(o, facts):
 			out[at.keeper] = append(out[at.keeper], stray{id: o.ID})
 		}
 	}
@@ -151,6 +94,15 @@ func (p places) strays(j *judge, facts *classify.Facts, members []*member) map[*
 		slices.SortFunc(list, func(a, b stray) int { return a.id.Compare(b.id) })
 	}
 	return out
+}
+
+func isRole(id gitops.ObjectID) bool {
+	return id.Group == rbacGroup && (id.Kind == "Role" || id.Kind == "ClusterRole")
+}
+
+// tells says whether a member can tell that Git does not declare an object.
+func (m *member) tells(o gitops.Object, facts *classify.Facts) bool {
+	return m.whole() || facts.PastEngines(classify.Subject{App: m.app, Live: &o})
 }
 
 // answersFor says whether a member whose mark an object carries is the one to judge it, or may be for all that is
@@ -180,14 +132,20 @@ func outside(objects *packed.Set, members []*member) map[gitops.ObjectID]bool {
 
 // absent tells what is known not to be there: of a cluster, what it does not serve; of a dump, what it does not hold
 // though it holds others of the kind in the namespace.
-func absent(s *live.Snapshot) func(gitops.ObjectID) bool {
+//
+// The kinds of strays are read in full in the places, but for what a controller made without a hold on its node: that is
+// as good as not there.
+func absent(s *live.Snapshot, p places) func(gitops.ObjectID) bool {
 	if !s.Time.IsZero() {
 		return func(id gitops.ObjectID) bool {
 			if len(s.APIVersions) == 0 {
 				return false
 			}
-			_, known := s.Namespaced(id.GroupKind())
-			return !known
+			if _, known := s.Namespaced(id.GroupKind()); !known {
+				return true
+			}
+			_, unread := s.Why(id)
+			return !unread && p[id.Namespace] != nil && isStrayKind(id) && !s.Objects.Has(id)
 		}
 	}
 	dumped := map[gitops.ObjectID]bool{}
@@ -202,17 +160,17 @@ func absent(s *live.Snapshot) func(gitops.ObjectID) bool {
 	}
 }
 
-// bears gives the managed namespaces that an object of the whole cluster bears on, in order. People's rights bear on
-// those that were managed already when the rights were given: what people may do in a cluster before that, or in the same
-// second, for times are no finer, is how it was set up.
+// bears gives the managed namespaces that an object of the whole cluster bears on, in order. Rights in the whole cluster
+// bear on those that were managed already when the rights were given, or last changed by a person: what people may do in
+// a cluster before that, or in the same second, for times are no finer, is how it was set up.
 func (p places) bears(j *judge, o gitops.Object, facts *classify.Facts, members []*member) []string {
-	people := classify.EmpowersPeople(o)
+	everywhere := facts.Everywhere(o)
 	var out []string
 	for name, at := range p {
 		bears := facts.Bears(o, name, at.kinds)
-		if !bears && people {
+		if !bears && everywhere {
 			since := p.since(j, name, members)
-			bears = since.IsZero() || o.Created().After(since)
+			bears = since.IsZero() || facts.GivenAt(o).After(since)
 		}
 		if bears {
 			out = append(out, name)
@@ -220,57 +178,6 @@ func (p places) bears(j *judge, o gitops.Object, facts *classify.Facts, members 
 	}
 	slices.Sort(out)
 	return out
-}
-
-// since is from when on Applications manage a namespace: the oldest of the Namespace itself, of the engine's objects of
-// the Applications that declare something there, and of what they declare. It does not move when a declared object is
-// renamed or made anew. The Namespaces that come with every cluster tell nothing. Zero when nothing is known.
-func (p places) since(j *judge, namespace string, members []*member) time.Time {
-	at := p[namespace]
-	if at.since != nil {
-		return *at.since
-	}
-	var first time.Time
-	consider := func(id gitops.ObjectID, objects *packed.Set) {
-		if o, ok := objects.Get(id); ok && !o.Created().IsZero() && (first.IsZero() || o.Created().Before(first)) {
-			first = o.Created()
-		}
-	}
-	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, namespace) {
-		consider(gitops.ObjectID{Kind: "Namespace", Name: namespace}, j.snapshot.Objects)
-	}
-	for _, m := range members {
-		declares := false
-		for _, d := range m.declared {
-			if d.ID.Namespace == namespace {
-				declares = true
-				consider(d.ID, j.snapshot.Objects)
-			}
-		}
-		if declares {
-			consider(engines.ObjectID(m.app), j.engines)
-		}
-	}
-	at.since = &first
-	return first
-}
-
-// keeper is the Application that manages most in the named namespaces; in all, where none is named.
-func (p places) keeper(names []string) *member {
-	if len(names) == 0 {
-		names = slices.Collect(maps.Keys(p))
-	}
-	objects := map[*member]float64{}
-	for _, name := range names {
-		objects[p[name].keeper] += p[name].objects
-	}
-	var best *member
-	for m, n := range objects {
-		if best == nil || n > objects[best] || n == objects[best] && m.app.ID() < best.app.ID() {
-			best = m
-		}
-	}
-	return best
 }
 
 // strays judges the strays that a member answers for. What is no drift is listed on request only, and what
@@ -309,7 +216,8 @@ func (j *judge) stray(m *member, s stray) (detect.Finding, bool) {
 }
 
 // nameMaker asks the audit log who made a stray. A person who borrowed a controller's or an engine's name is one all
-// the same; what a controller's own account made is the controller's.
+// the same; what a controller's own account made is the controller's, but for what an account of the namespace itself
+// opens there: whoever runs a pod in it may be that account.
 func (j *judge) nameMaker(f *detect.Finding, m *member) {
 	if j.in.Audit == nil {
 		return
@@ -322,13 +230,18 @@ func (j *judge) nameMaker(f *detect.Finding, m *member) {
 		f.Cause, f.Drift = detect.CauseManual, true
 		f.Reason = fmt.Sprintf("%s made it under the name %s, and such an object changes who may do what.", w.Name(), w.Manager)
 	}
-	if f.Cause == detect.CauseUnknown && f.Drift && w.IsComponent() && !m.facts.Rules.IsEngine(f.Writer.Manager) {
+	if f.Cause == detect.CauseUnknown && f.Drift && w.IsComponent() && !m.facts.Rules.IsEngine(f.Writer.Manager) && !(livesBeside(*w, f.Object.Namespace) && m.facts.OpensAccess(*f.Live)) {
 		f.Cause, f.Drift, f.Writer = detect.CauseController, false, w
 		f.Reason = fmt.Sprintf("%s made it, as the audit log shows.", w.Name())
 	}
 	if f.Drift {
 		f.Writer = w
 	}
+}
+
+// livesBeside says whether an account is one of a namespace of users.
+func livesBeside(w detect.Writer, namespace string) bool {
+	return namespace != "" && !strings.HasPrefix(namespace, "kube-") && strings.HasPrefix(w.User, "system:serviceaccount:"+namespace+":")
 }
 
 func namespaces(names []string) string {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"holdfast/detect"
+	"holdfast/detect/audit"
 	"holdfast/gitops"
 )
 
@@ -90,9 +91,10 @@ func TestACopiedMarkExcusesNoBinding(t *testing.T) {
 	}
 }
 
-// TestAnOwnerExcusesABindingOnlyWhereItMayBeThere: the dump holds other ConfigMaps of the namespace, and no Widget.
+// TestAnOwnerExcusesABindingOnlyWhereItMayBeThere: the dump holds other Gadgets of the namespace, and no Widget.
 func TestAnOwnerExcusesABindingOnlyWhereItMayBeThere(t *testing.T) {
-	const parent = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: parent, namespace: b, uid: u1}\n"
+	const parent = "\n---\napiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: parent, namespace: b, uid: u1}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: parent, namespace: b, uid: u1}\n"
 	owner := func(apiVersion, kind, name, uid string) string {
 		return fmt.Sprintf("ownerReferences: [{apiVersion: %s, kind: %s, name: %s, uid: %s}]", apiVersion, kind, name, uid)
 	}
@@ -100,15 +102,19 @@ func TestAnOwnerExcusesABindingOnlyWhereItMayBeThere(t *testing.T) {
 		return fmt.Sprintf("argocd/b RoleBinding.rbac.authorization.k8s.io/b/%s (drift, %s, critical, issue, by %s)", name, cause, manager)
 	}
 	got := scanOfTwo(t, byAnnotation, parent+
-		binding("RoleBinding", "owned", "some-operator", owner("v1", "ConfigMap", "parent", "u1"))+
+		binding("RoleBinding", "owned", "some-operator", owner("example.org/v1", "Gadget", "parent", "u1"))+
 		binding("RoleBinding", "not-read", "some-operator", owner("example.org/v1", "Widget", "w", "u2"))+
-		binding("RoleBinding", "other-uid", "some-operator", owner("v1", "ConfigMap", "parent", "u2"))+
-		binding("RoleBinding", "gone", "some-operator", owner("v1", "ConfigMap", "ghost", "u1"))+
-		binding("RoleBinding", "gone-named", "kube-controller-manager", owner("v1", "ConfigMap", "ghost", "u1"))+
-		binding("RoleBinding", "hand", "kubectl-create", owner("v1", "ConfigMap", "parent", "u1")))
+		binding("RoleBinding", "of-built-in", "some-operator", owner("v1", "ConfigMap", "parent", "u1"))+
+		binding("RoleBinding", "of-engine", "some-operator", owner("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "k", "u1"))+
+		binding("RoleBinding", "of-not-read", "some-operator", owner("v1", "Secret", "parent", "u1"))+
+		binding("RoleBinding", "other-uid", "some-operator", owner("example.org/v1", "Gadget", "parent", "u2"))+
+		binding("RoleBinding", "gone", "some-operator", owner("example.org/v1", "Gadget", "ghost", "u1"))+
+		binding("RoleBinding", "gone-named", "kube-controller-manager", owner("example.org/v1", "Gadget", "ghost", "u1"))+
+		binding("RoleBinding", "hand", "kubectl-create", owner("example.org/v1", "Gadget", "parent", "u1")))
 	want := []string{
 		found("gone", "manual", "some-operator"), found("gone-named", "unknown", "kube-controller-manager"),
-		found("hand", "manual", "kubectl-create"), found("other-uid", "manual", "some-operator"),
+		found("hand", "manual", "kubectl-create"), found("of-built-in", "manual", "some-operator"), found("of-engine", "manual", "some-operator"),
+		found("of-not-read", "manual", "some-operator"), found("other-uid", "manual", "some-operator"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -144,7 +150,7 @@ func TestWhatAnApplicationThatIsNotScannedDeliversIsQuiet(t *testing.T) {
 
 // TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew has declared objects of 2 March, and rights given on 1 March.
 func TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew(t *testing.T) {
-	rights := binding("ClusterRoleBinding", "people", "kubectl-create", "creationTimestamp: '2026-03-01T00:00:00Z'")
+	rights := strings.ReplaceAll(binding("ClusterRoleBinding", "people", "kubectl-create", "creationTimestamp: '2026-03-01T00:00:00Z'"), "2026-03-05", "2026-03-01")
 	application := func(at string) string {
 		return "\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: b, namespace: argocd, creationTimestamp: '" + at + "'}\n"
 	}
@@ -168,6 +174,94 @@ func TestPeoplesRightsStayDriftWhenObjectsAreMadeAnew(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRightsCountFromWhenTheyWereLastGiven has declared objects of 2 March, and a binding of 1 March.
+func TestRightsCountFromWhenTheyWereLastGiven(t *testing.T) {
+	old := strings.ReplaceAll(binding("ClusterRoleBinding", "people", "kubectl-create", "creationTimestamp: '2026-03-01T00:00:00Z'"), "2026-03-05", "2026-03-01")
+	again := func(manager, fields string) string {
+		return strings.Replace(old, "managedFields: [", `managedFields: [{manager: `+manager+`, operation: Update, time: "2026-03-09T00:00:00Z", fieldsV1: {`+fields+`}}, `, 1)
+	}
+	for _, tt := range []struct {
+		name, live, by string
+	}{
+		{"never since", old, ""},
+		{"to others", again("kubectl-edit", `"f:subjects": {}`), "kubectl-edit"},
+		{"a label alone", again("kubectl-label", `"f:metadata": {"f:labels": {}}`), ""},
+		{"an upgrade by Helm", strings.ReplaceAll(strings.ReplaceAll(old, "kubectl-create", "helm"), `time: "2026-03-01`, `time: "2026-03-09`), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var want []string
+			if tt.by != "" {
+				want = []string{"argocd/a ClusterRoleBinding.rbac.authorization.k8s.io/people (drift, manual, critical, issue, by " + tt.by + ")"}
+			}
+			if diff := cmp.Diff(want, scanOfTwo(t, byAnnotation, tt.live)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFileThatCannotBeReadHidesNoHandMadeBinding has an Application whose source is broken: what an engine may have made
+// of it, or what carries its mark, is not told from a stray, and what kubectl alone wrote is.
+func TestAFileThatCannotBeReadHidesNoHandMadeBinding(t *testing.T) {
+	s := readScenario(t, &txtar.Archive{Files: []txtar.File{
+		{Name: "git/1/b/all.yaml", Data: []byte("a: [\n")},
+		{Name: "live.yaml", Data: []byte(strings.TrimPrefix(binding("RoleBinding", "hand", "kubectl-create", "uid: a")+
+			binding("RoleBinding", "engine", "argocd-controller", "uid: b")+
+			binding("RoleBinding", "operator", "some-operator", "uid: d")+
+			binding("RoleBinding", "marked", "kubectl-create", "annotations: {argocd.argoproj.io/tracking-id: 'b:rbac.authorization.k8s.io/RoleBinding:b/marked'}"), "\n---\n"))},
+	}})
+	in := s.input(t)
+	in.Targets[0].OnlyGiven = true
+	in.Targets[0].Applications = []gitops.Application{{
+		Name: "b", Namespace: "argocd", Kind: "Application", Engine: gitops.ArgoCD, Ready: true, Tracking: byAnnotation(""),
+		Managers: []gitops.Manager{{Name: "argocd-controller"}},
+		Source:   gitops.Source{Repo: "https://git.example/shop", Path: "b"}, Render: gitops.Render{Namespace: "b"},
+		Inventory: []gitops.ObjectID{{Kind: "ConfigMap", Namespace: "b", Name: "settings"}},
+	}}
+	result, err := Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range result.Findings {
+		if f.Object.Kind == "RoleBinding" && f.Drift {
+			got = append(got, f.Object.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"hand"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !slices.ContainsFunc(result.Notes, func(n string) bool { return strings.Contains(n, "in namespace b is known in part") }) {
+		t.Errorf("no note of what is not known: %q", result.Notes)
+	}
+}
+
+// TestAnAccountOfTheNamespaceIsNoController has the audit log name who made a binding under an operator's usual name.
+func TestAnAccountOfTheNamespaceIsNoController(t *testing.T) {
+	for account, cause := range map[string]detect.Cause{
+		"system:serviceaccount:b:robot":                               detect.CauseUnknown,
+		"system:serviceaccount:operators:robot":                       detect.CauseController,
+		"system:serviceaccount:kube-system:generic-garbage-collector": detect.CauseController,
+		"system:serviceaccount:bb:robot":                              detect.CauseController,
+	} {
+		log, err := audit.Decode(strings.NewReader(fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","stage":"ResponseComplete","verb":"create",`+
+			`"requestURI":"/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings?fieldManager=manager","user":{"username":%q},`+
+			`"objectRef":{"resource":"rolebindings","namespace":"b","name":"made","apiGroup":"rbac.authorization.k8s.io"},"responseStatus":{"code":201},`+
+			`"requestObject":{"metadata":{"name":"made"}},"responseObject":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"made","namespace":"b"}},`+
+			`"stageTimestamp":"2026-03-05T00:00:00Z"}`+"\n", account)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, m := contesting(t, log, 1)
+		live := gitops.NewObject(map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": map[string]any{"name": "made", "namespace": "b"}})
+		f := detect.Finding{Object: detect.Ref(live), Presence: detect.LiveOnly, Live: &live, Cause: detect.CauseUnknown, Drift: true, Writer: &detect.Writer{Manager: "manager"}}
+		j.nameMaker(&f, m)
+		if f.Cause != cause || f.Drift != (cause == detect.CauseUnknown) || f.Writer.User != account {
+			t.Errorf("%s: %s, drift %v, by %+v", account, f.Cause, f.Drift, f.Writer)
+		}
 	}
 }
 
