@@ -47,7 +47,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 e2e: lab ## the same drifts under the real Flux, the real Argo CD and Holdfast, which writes PEERS.md; and all on a real Gitea
 	go run ./deploy/lab/build gitea
 	HOLDFAST_E2E=1 go test -count 1 -timeout 20m ./bot/forge/gitea ./deploy/lab
-	HOLDFAST_E2E=1 go test -count 1 -timeout 20m -run Gitea ./cmd/holdfast
+	HOLDFAST_E2E=1 go test -count 1 -timeout 30m -run Gitea ./cmd/holdfast
 	HOLDFAST_E2E=1 go test -count 1 -timeout 20m -v -run '^(TestPeers|TestExamples)$$' ./cmd/holdfast
 
 bench: lab build ## the figures of BENCHMARKS.md, as ratios in one run
