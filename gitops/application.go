@@ -148,7 +148,10 @@ type Render struct {
 	Kustomize *Kustomize
 	// Helm renders the folder as a chart. Kustomize is then nil.
 	Helm *Helm
-	// Include and Exclude narrow a plain folder by glob patterns over paths in it (Argo CD's directory).
+	// Directory reads a plain folder as Argo CD does: its Jsonnet files count as manifests, and a file that says
+	// +argocd:skip-file-rendering does not. Include and Exclude narrow it by glob patterns over the paths in it, in
+	// which * crosses slashes.
+	Directory        bool
 	Include, Exclude string
 	// Detect leaves it to the folder: with a kustomization file it is built, without one it is plain. It is
 	// settled, and unset, when the folder is first read.

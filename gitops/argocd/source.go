@@ -178,9 +178,9 @@ func (l *layout) render(i int) (gitops.Render, error) {
 	case d != nil && len(d.Jsonnet.ExtVars)+len(d.Jsonnet.TLAs)+len(d.Jsonnet.Libs) > 0:
 		return out, errors.New("jsonnet renders it (spec.source.directory.jsonnet), which is not supported")
 	case d != nil:
-		out.Recurse, out.Include, out.Exclude = d.Recurse, d.Include, d.Exclude
+		out.Directory, out.Recurse, out.Include, out.Exclude = true, d.Recurse, d.Include, d.Exclude
 	default:
-		out.Detect = true
+		out.Directory, out.Detect = true, true
 	}
 	return out, nil
 }

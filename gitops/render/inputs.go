@@ -82,7 +82,7 @@ func (s scan) counts(name string) bool {
 	if s.any {
 		return within(name, s.folder)
 	}
-	if !manifest(name) && !isKustomization(name) && path.Base(name) != ".sourceignore" {
+	if !manifest(name) && !isJsonnet(name) && !isKustomization(name) && path.Base(name) != ".sourceignore" {
 		return false
 	}
 	dir := path.Dir(name)

@@ -1,9 +1,13 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/gobwas/glob"
 
 	"holdfast/gitops"
 )
@@ -15,16 +19,20 @@ func plain(src *source, root string, how gitops.Render, result *Result) error {
 		return fmt.Errorf("%w: %s is a symbolic link that leaves it", ErrNotFound, root)
 	}
 	if src.isFile(target) {
-		return plainFile(src, target, true, result)
+		return namedFile(src, target, result)
 	}
 	paths := src.tree.Paths(target)
 	if len(paths) == 0 && target != "." {
 		return ErrNotFound
 	}
 	src.listed(target, how.Recurse)
+	counts, err := directory(how)
+	if err != nil {
+		return err
+	}
 	done := map[string]bool{}
 	for _, name := range paths {
-		if !manifest(name) || !how.Recurse && path.Dir(name) != target {
+		if !how.Recurse && path.Dir(name) != target || !counts(strings.TrimPrefix(name, target+"/")) {
 			continue
 		}
 		file, ok := src.resolve(name)
@@ -40,14 +48,72 @@ func plain(src *source, root string, how gitops.Render, result *Result) error {
 			continue
 		}
 		done[file] = true
-		if err := plainFile(src, file, false, result); err != nil {
+		if isJsonnet(name) {
+			result.Problems = append(result.Problems, Problem{File: name, Kind: Syntax, Message: "Jsonnet, which is not run here: what it makes is not known"})
+			continue
+		}
+		if err := plainFile(src, file, how, result); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func plainFile(src *source, name string, named bool, result *Result) error {
+// directory tells which paths of a plain folder are manifests.
+func directory(how gitops.Render) (counts func(name string) bool, err error) {
+	include, err := pattern("include", how.Include)
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := pattern("exclude", how.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) bool {
+		return (manifest(name) || how.Directory && isJsonnet(name)) &&
+			(include == nil || include.Match(name)) && (exclude == nil || !exclude.Match(name))
+	}, nil
+}
+
+// pattern compiles a glob pattern as Argo CD does: without separators, so that * crosses slashes
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#includingexcluding-files). An empty one gives nil.
+func pattern(name, text string) (glob.Glob, error) {
+	if text == "" {
+		return nil, nil
+	}
+	compiled, err := glob.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("spec.source.directory.%s: %q is no glob pattern: %w", name, text, err)
+	}
+	return compiled, nil
+}
+
+func isJsonnet(name string) bool { return path.Ext(name) == ".jsonnet" }
+
+// skipMark in a file keeps Argo CD from reading it
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#skipping-file-rendering).
+const skipMark = "+argocd:skip-file-rendering"
+
+// plainFile reads a file of a folder. What is no object in it may be something else's.
+func plainFile(src *source, name string, how gitops.Render, result *Result) error {
+	data, ok, err := src.read(name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrNotFound
+	}
+	if how.Directory && bytes.Contains(data, []byte(skipMark)) {
+		return nil
+	}
+	objects, problems := File(name, data)
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Kind == NoObject })
+	result.Objects, result.Problems = append(result.Objects, objects...), append(result.Problems, problems...)
+	return nil
+}
+
+// namedFile reads a file that was asked for by its name.
+func namedFile(src *source, name string, result *Result) error {
 	data, ok, err := src.read(name)
 	if err != nil {
 		return err
@@ -56,12 +122,7 @@ func plainFile(src *source, name string, named bool, result *Result) error {
 		return ErrNotFound
 	}
 	objects, problems := File(name, data)
-	for _, p := range problems {
-		if p.Kind != NoObject || named {
-			result.Problems = append(result.Problems, p)
-		}
-	}
-	result.Objects = append(result.Objects, objects...)
+	result.Objects, result.Problems = append(result.Objects, objects...), append(result.Problems, problems...)
 	return nil
 }
 
