@@ -14,6 +14,7 @@ import (
 	"holdfast/gitops"
 	"holdfast/gitops/flux"
 	"holdfast/gitops/packed"
+	"holdfast/gitops/render"
 )
 
 // judge gives the findings of the members of one cluster.
@@ -122,7 +123,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	fields := append(m.facts.Fields(subject, differences), m.facts.Switches(subject)...)
 	fields = j.pending(m, head, live, fields)
 	fields = j.unreleased(m, declared.Object, live, fields)
-	fields = j.unsure(m, declared.ID, fields, out, declared.Object)
+	fields = j.unsure(m, declared.Object, differences, fields, out)
 	unstable(m, declared.Object, fields)
 	j.attribute(m, fields, live)
 	fields = j.contested(m, subject, fields)
@@ -206,9 +207,9 @@ func isMark(f detect.Field) bool {
 }
 
 // unsure takes out the fields that an input which is not known may have moved, and says so once for the object.
-// Secrets are left unread by choice. A ConfigMap that has to be there is not.
-func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out *detect.Scan, object gitops.Object) []detect.Field {
-	unsure := m.result.Unsure[id]
+// Secrets are left unread by choice. A ConfigMap that has to be there is not. What is drift whatever the input says stays.
+func (j *judge) unsure(m *member, object gitops.Object, differences []detect.Difference, fields []detect.Field, out *detect.Scan) []detect.Field {
+	unsure := m.result.Unsure[object.ID]
 	if len(unsure) == 0 {
 		return fields
 	}
@@ -223,7 +224,45 @@ func (j *judge) unsure(m *member, id gitops.ObjectID, fields []detect.Field, out
 	u := j.unknown(m, object, reason)
 	u.ByChoice = byChoice
 	out.Unknown = append(out.Unknown, u)
-	return slices.DeleteFunc(fields, func(f detect.Field) bool { return m.isUnsure(object, f.Path) })
+	kept := fields[:0]
+	for _, f := range fields {
+		if !m.isUnsure(object, f.Path) {
+			kept = append(kept, f)
+			continue
+		}
+		at := slices.IndexFunc(differences, func(d detect.Difference) bool { return d.Path.Equal(f.Path) })
+		if at < 0 || !f.Drift || !m.surely(object, differences[at]) {
+			continue
+		}
+		if f.Git.Set && !f.Masked { // what the render holds is a stand-in
+			f.Git = gitops.Present(unreadValue)
+		}
+		f.Reason += " Git's value depends on an input that is not read; the engine would own the field had it written what lives now."
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// unreadValue stands for a value of Git that depends on an input which was not read.
+const unreadValue = "<unread>"
+
+// surely says whether a difference at a place that depends on an unread input is one whatever the input says. An engine
+// owns what it applied until somebody else changes it, so what others alone own is theirs. An encrypted value's key is
+// known: it has to be there, and the engine has to own it.
+func (m *member) surely(object gitops.Object, d detect.Difference) bool {
+	sealed := m.isSealed(object, d.Path)
+	if d.Kind == detect.Removed {
+		return sealed
+	}
+	return !slices.ContainsFunc(d.Owners, m.writes) && (len(d.Owners) > 0 || sealed)
+}
+
+// isSealed says whether Git holds the live object's value encrypted.
+func (m *member) isSealed(object gitops.Object, path gitops.Path) bool {
+	return slices.ContainsFunc(m.result.Unsure[object.ID], func(p gitops.Path) bool {
+		text, _ := gitops.Lookup(object.Content, p).V.(string)
+		return render.IsSealed(text) && slices.ContainsFunc(asStored(object, p), path.Equal)
+	})
 }
 
 // unreadConfigMaps names the ConfigMaps that an Application takes variables or values from and that are not known, and

@@ -209,6 +209,9 @@ func applications(target Target, read *live.Snapshot) ([]gitops.Application, []g
 			apps = append(apps, given)
 		}
 	}
+	for i := range apps {
+		withoutAbsent(&apps[i], read)
+	}
 	slices.SortFunc(apps, func(a, b gitops.Application) int {
 		return gitops.ObjectID{Namespace: a.Namespace, Name: a.Name}.Compare(gitops.ObjectID{Namespace: b.Namespace, Name: b.Name})
 	})

@@ -241,9 +241,12 @@ func encrypted(content map[string]any) []gitops.Path {
 	}
 	body := maps.Clone(content)
 	delete(body, "sops")
-	sealed := textsWhere(body, func(text string) bool { return strings.HasPrefix(text, "ENC[") })
+	sealed := textsWhere(body, IsSealed)
 	return append([]gitops.Path{{gitops.Field("sops")}}, sealed...)
 }
+
+// IsSealed says whether a text is a value that SOPS has encrypted.
+func IsSealed(text string) bool { return strings.HasPrefix(text, "ENC[") }
 
 // textsWhere lists, in order, the fields whose text is as asked.
 func textsWhere(content map[string]any, is func(string) bool) []gitops.Path {
