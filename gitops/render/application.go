@@ -47,6 +47,7 @@ func (r *Result) join(more *Result) {
 		r.Objects = append(r.Objects, d)
 	}
 	r.Problems = append(r.Problems, more.Problems...)
+	r.Hooks = append(r.Hooks, more.Hooks...)
 	r.Reads = append(r.Reads, more.Reads...)
 	slices.Sort(r.Reads)
 	r.Reads = slices.Compact(r.Reads)

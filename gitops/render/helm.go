@@ -58,7 +58,7 @@ func helmed(src *source, root string, how gitops.Render, env Env, result *Result
 		return err
 	}
 	h.secret(base)
-	result.Objects, result.Problems = base.Objects, base.Problems
+	result.Objects, result.Problems, result.Hooks = base.Objects, base.Problems, base.Hooks
 	result.Unsure, result.Secret, result.Unstable = base.Unsure, base.Secret, base.Unstable
 	return nil
 }
@@ -111,10 +111,11 @@ func (h *helm) objects(out *chart.Output, result *Result) error {
 			result.Problems = append(result.Problems, p)
 		}
 		for _, o := range objects {
+			o.Origin.Document, o.Origin.Transformers = d.Index, by
 			if _, hook := o.Annotations()[hookAnnotation]; hook {
+				result.Hooks = append(result.Hooks, o)
 				continue
 			}
-			o.Origin.Document, o.Origin.Transformers = d.Index, by
 			result.Objects = append(result.Objects, o)
 		}
 	}

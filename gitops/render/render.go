@@ -66,6 +66,8 @@ type Result struct {
 	// Content is as rendered.
 	Objects  []gitops.Declared
 	Problems []Problem
+	// Hooks are what a chart runs at events of its release. They are no declared state, but many stay in the cluster.
+	Hooks []gitops.Declared
 	// Reads are the files read, sorted: the transitive closure. Symbolic links count with their target.
 	Reads []string
 	// Unsure are fields whose value depends on variables that are not known (substituteFrom of a

@@ -11,16 +11,23 @@ import (
 // one.
 func settle(result *Result, namespace string, asked func(gitops.GroupKind) (namespaced, known bool)) {
 	scope := scopes(result.Objects, asked)
+	effective := func(id gitops.ObjectID) gitops.ObjectID {
+		if namespaced, _ := scope(id.GroupKind()); !namespaced {
+			id.Namespace = ""
+		} else if id.Namespace == "" {
+			id.Namespace = namespace
+		}
+		return id
+	}
+	for i := range result.Hooks {
+		result.Hooks[i].ID = effective(result.Hooks[i].ID)
+	}
 	index := make(map[gitops.ObjectID]int, len(result.Objects))
 	kept := result.Objects[:0]
 	for _, o := range result.Objects {
 		written := o.ID
 		result.note(written, substituted{unsure: encrypted(o.Content)})
-		if namespaced, _ := scope(o.ID.GroupKind()); !namespaced {
-			o.ID.Namespace = ""
-		} else if o.ID.Namespace == "" {
-			o.ID.Namespace = namespace
-		}
+		o.ID = effective(written)
 		move(result.Unsure, written, o.ID)
 		move(result.Secret, written, o.ID)
 		move(result.Unstable, written, o.ID)
