@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"holdfast/detect/live/internal/jsonvalue"
 	"holdfast/gitops"
 	"holdfast/gitops/packed"
@@ -154,10 +156,16 @@ func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
 
 func (d *dump) addFile(file string, data []byte) {
 	decoder := jsonvalue.NewDecoder()
-	docs := documents(data)
+	data, err := utf8Of(data)
+	if err != nil {
+		d.broken(Unread{Place: file, Reason: err.Error()})
+		return
+	}
+	docs, empty := documents(data), true
 	for i, doc := range docs {
 		at := part{place: place{file, doc.line}, last: i == len(docs)-1 && !doc.json}
 		content, err := doc.decode(decoder)
+		empty = empty && content == nil && err == nil
 		var bad fault
 		switch {
 		case errors.As(err, &bad):
@@ -168,6 +176,21 @@ func (d *dump) addFile(file string, data []byte) {
 			d.addContent(content, at)
 		}
 	}
+	if empty {
+		d.broken(Unread{Place: file, Reason: "it is empty: what wrote it has failed, or found nothing and said so elsewhere"})
+	}
+}
+
+// utf8Of decodes UTF-16 with a byte order mark, as PowerShell's > writes it. Other data stays as it is.
+func utf8Of(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0xff, 0xfe}) && !bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return data, nil
+	}
+	text, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
+	if err != nil {
+		return nil, fmt.Errorf("UTF-16 that cannot be decoded: %w", err)
+	}
+	return text, nil
 }
 
 // addItems takes what can be read of a list that does not parse as a whole, and says whether it told of an item why.

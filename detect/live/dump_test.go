@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/text/encoding/unicode"
 
 	"holdfast/gitops"
 	"holdfast/gitops/packed"
@@ -227,4 +228,41 @@ func FuzzDocuments(f *testing.F) {
 		d.addFile("f", data)
 		d.snapshot()
 	})
+}
+
+func TestDumpReadsUTF16(t *testing.T) {
+	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: shop}\ndata: {city: Zürich}\n"
+	for name, order := range map[string]unicode.Endianness{"little": unicode.LittleEndian, "big": unicode.BigEndian} {
+		data, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "live.yaml")
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Dump([]string{file})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		o, _ := s.Objects.Get(gitops.ObjectID{Kind: "ConfigMap", Namespace: "shop", Name: "one"})
+		if got, _ := o.Content["data"].(map[string]any); got["city"] != "Zürich" {
+			t.Errorf("%s: %v", name, o.Content)
+		}
+	}
+}
+
+func TestAnEmptyDumpIsNoEmptyCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{"empty": {"", false}, "blank": {"\n---\n\n", false}, "a list without items": {"apiVersion: v1\nkind: List\nitems: []\n", true}} {
+		file := filepath.Join(t.TempDir(), "live.yaml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Dump([]string{file}); (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), "it is empty") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
