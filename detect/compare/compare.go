@@ -65,7 +65,8 @@ func (c *Comparer) Compare(declared, live gitops.Object, opts Options) ([]detect
 		w.git = FoldStringData(w.git)
 	}
 	w.object()
-	if versionErr != nil && !slices.ContainsFunc(w.out, func(d detect.Difference) bool { return d.Differs }) {
+	// Metadata is the same at all versions.
+	if versionErr != nil && !slices.ContainsFunc(w.out, func(d detect.Difference) bool { return d.Differs && d.Path[0].Field != "metadata" }) {
 		versionErr = nil
 	}
 	if versionErr == nil {

@@ -42,19 +42,14 @@ func sameOwners(found []detect.Difference) bool {
 	return true
 }
 
-// inferDefaults finds defaults where no schema tells them: a field that Git does not have, owned by one
-// manager through Update alone, which also wrote the last-applied annotation, and that annotation does not
-// have the field either. A client-side apply removes what it applied before and Git has no more, so the
-// manager caused the field by creating the object and did not declare it.
+// inferDefaults finds defaults where no schema tells them: fields that Git does not have and that came with what their
+// only owner sent, without its having sent them.
 func (w *walker) inferDefaults() {
 	applied, author := w.lastApplied()
-	if applied == nil {
-		return
-	}
 	kept := w.out[:0]
 	for _, d := range w.out {
 		if d.Kind == detect.Added && d.Path[0].Field != "metadata" && w.unknownType(d.Path) &&
-			ownedOnlyBy(d.Owners, author) && !gitops.Lookup(applied, d.Path).Set {
+			(applied != nil && ownedOnlyBy(d.Owners, author) && !gitops.Lookup(applied, d.Path).Set || w.cameWithItsList(d)) {
 			d.Kind, d.Differs = detect.Defaulted, false
 			if !w.all {
 				continue
@@ -63,6 +58,22 @@ func (w *walker) inferDefaults() {
 		kept = append(kept, d)
 	}
 	w.out = kept
+}
+
+// cameWithItsList says whether an added scalar lies in an entry of a list that one manager alone holds, as a whole and
+// by Apply: each apply replaces such a list, so nothing of an earlier one is left in it.
+func (w *walker) cameWithItsList(d detect.Difference) bool {
+	inList := slices.ContainsFunc(d.Path, gitops.Step.IsIndex)
+	switch d.Live.V.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	if !inList || len(d.Owners) != 1 || d.Owners[0].Operation != "Apply" {
+		return false
+	}
+	return slices.ContainsFunc(w.sets, func(set typed.FieldSet) bool {
+		return set.Manager == d.Owners[0].Manager && set.Holds(w.root, w.live, d.Path) == typed.HeldWhole
+	})
 }
 
 // unknownType says whether the schema says nothing about the value at path.
