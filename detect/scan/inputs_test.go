@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"holdfast/detect"
+	"holdfast/detect/classify"
 	"holdfast/detect/live"
 	"holdfast/gitops"
 	"holdfast/gitops/packed"
@@ -95,5 +96,36 @@ func TestWhatAnUnreadInputCannotExplain(t *testing.T) {
 				t.Errorf("it shows %v as Git's value", got[0].Git.V)
 			}
 		})
+	}
+}
+
+// TestWhichMarksKeepFluxFromCorrecting: Flux looks at the live object and at Git's.
+func TestWhichMarksKeepFluxFromCorrecting(t *testing.T) {
+	marked := func(annotations map[string]any) gitops.Object {
+		return gitops.NewObject(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "shop", "annotations": annotations}})
+	}
+	ssa := func(value string) gitops.Object {
+		return marked(map[string]any{"kustomize.toolkit.fluxcd.io/ssa": value})
+	}
+	none := marked(nil)
+	for _, c := range []struct {
+		name      string
+		git, live gitops.Object
+		kind      detect.DifferenceKind
+		want      string
+	}{
+		{"no mark", none, none, detect.Changed, ""},
+		{"Git says to ignore it", ssa("Ignore"), ssa("Ignore"), detect.Changed, "the cluster has kustomize.toolkit.fluxcd.io/ssa: Ignore"},
+		{"Git alone says so", ssa("ignore"), none, detect.Changed, "Git has kustomize.toolkit.fluxcd.io/ssa: ignore"},
+		{"only when it is absent", ssa("IfNotPresent"), none, detect.Removed, "Git has kustomize.toolkit.fluxcd.io/ssa: IfNotPresent"},
+		{"reconciliation is disabled by hand", none, marked(map[string]any{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}), detect.Changed, "the cluster has kustomize.toolkit.fluxcd.io/reconcile: disabled"},
+		{"a merge corrects what Git has", ssa("Merge"), ssa("Merge"), detect.Changed, ""},
+		{"a merge keeps what others added", ssa("Merge"), none, detect.Added, "Git has kustomize.toolkit.fluxcd.io/ssa: Merge"},
+		{"the default, written out", ssa("Override"), ssa("Override"), detect.Changed, ""},
+	} {
+		got := correctionOff(c.kind, classify.Subject{Declared: &gitops.Declared{Object: c.git}, Live: &c.live})
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -413,10 +414,10 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 	if field.Disposition != detect.Revert {
 		return
 	}
-	if off := correctionOff(m.facts.Switches(subject)); m.app.Engine == gitops.Flux && off != nil {
+	if off := correctionOff(field.Kind, subject); m.app.Engine == gitops.Flux && off != "" {
 		field.Disposition, d.AfterHeal = detect.AsIssue, ""
 		field.Rule += ", but a revert would not converge"
-		field.Reason += fmt.Sprintf(" %s does not correct this object while the cluster has %s: take that off first.", m.app.Engine, off)
+		field.Reason += fmt.Sprintf(" %s does not correct this while %s: take that off first.", m.app.Engine, off)
 		return
 	}
 	reason, refused := m.facts.Refused(subject, *field)
@@ -431,15 +432,27 @@ func (j *judge) unrevertable(m *member, subject classify.Subject, field *detect.
 	}
 }
 
-// correctionOff gives the mark on the live object that keeps Flux from applying it, nil without one. Source:
-// fluxcd/pkg ssa/manager_apply.go.
-func correctionOff(switches []detect.Field) gitops.Path {
-	for _, s := range switches {
-		if len(s.Path) == 3 && s.Live.Set && slices.Contains([]string{flux.KustomizeGroup + "/reconcile", flux.KustomizeGroup + "/ssa"}, s.Path[2].Field) {
-			return s.Path
+// correctionOff says which mark, on the live object or in Git, keeps Flux from undoing a difference of this kind; empty
+// without one. Source: fluxcd/pkg ssa/manager_apply.go, which looks at both; Merge keeps what others added.
+func correctionOff(kind detect.DifferenceKind, s classify.Subject) string {
+	marks := map[string][]string{"reconcile": {"disabled"}, "ssa": {"Ignore", "IfNotPresent"}}
+	if kind == detect.Added {
+		marks["ssa"] = append(marks["ssa"], "Merge")
+	}
+	for _, at := range []struct {
+		where  string
+		object gitops.Object
+	}{{"the cluster", *s.Live}, {"Git", s.Declared.Object}} {
+		for _, name := range slices.Sorted(maps.Keys(marks)) {
+			key := flux.KustomizeGroup + "/" + name
+			for _, value := range []string{at.object.Annotations()[key], at.object.Labels()[key]} {
+				if slices.ContainsFunc(marks[name], func(v string) bool { return strings.EqualFold(v, value) }) {
+					return fmt.Sprintf("%s has %s: %s", at.where, key, value)
+				}
+			}
 		}
 	}
-	return nil
+	return ""
 }
 
 func (j *judge) unknown(m *member, o gitops.Object, why string) detect.UnknownObject {
