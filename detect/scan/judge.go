@@ -41,11 +41,6 @@ func claims(members []*member) map[gitops.ObjectID]bool {
 		for _, d := range slices.Concat(m.declared, m.head) {
 			claimed[d.ID] = true
 		}
-		if m.result != nil {
-			for _, hook := range m.result.Hooks {
-				j.claimed[hook.ID] = j.claimed[hook.ID] || j.isHook(m, hook)
-			}
-		}
 		if !m.whole() {
 			for _, id := range m.app.Inventory {
 				claimed[id] = true

@@ -131,6 +131,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 		in: in, target: target, comparer: compare.New(schemas),
 		snapshot: snapshot, engines: own.Objects, claimed: claimed,
 	}
+	judge.claimHooks(members)
 	judge.present = sync.OnceValue(func() presence { return presenceOf(snapshot.Objects) })
 	for _, m := range members {
 		judge.stored(ctx, m, env)
