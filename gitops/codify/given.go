@@ -127,12 +127,15 @@ func patchTransformerBehind(entry any, name string) bool {
 	return config["kind"] == "PatchTransformer" && other > name
 }
 
-// givenToAll says whether a kustomization gives the changed value to all objects that it fits, or may: transformers and
-// replacements come behind its patches, and so do
-// the labels and annotations that an Argo CD Application of the repository adds to it.
+// givenToAll says whether a kustomization gives the changed value to all objects that it fits, or may: transformers come
+// behind its patches, and so do the labels and annotations that an Argo CD Application of the repository adds to it.
+// What replacements set has a source of its own, which a patch behind them would make a lie.
 func (s site) givenToAll(l layer) bool {
 	last := s.change.Path[len(s.change.Path)-1]
-	if len(l.list("transformers")) > 0 || len(l.list("replacements")) > 0 {
+	if len(l.list("replacements")) > 0 {
+		return false
+	}
+	if len(l.list("transformers")) > 0 {
 		return true
 	}
 	if k := s.app.Render.Kustomize; k != nil && s.app.Render.File != "" && (k.Labels != nil || k.Annotations != nil) {
