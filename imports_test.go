@@ -62,7 +62,7 @@ var vendorOnly = map[string]string{
 	"k8s.io/client-go/dynamic":                "detect/live",
 	"github.com/spf13/cobra":                  "cmd/holdfast",
 	"sigs.k8s.io/structured-merge-diff":       "gitops/typed",
-	"github.com/google/cel-go":                "detect/policy",
+	"github.com/google/cel-go":                "detect/",
 	"github.com/itchyny/gojq":                 "gitops/jqpath",
 	"github.com/secure-systems-lab":           "bot/ledger",
 	"github.com/riverqueue/river":             "bot/store",

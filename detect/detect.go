@@ -79,20 +79,27 @@ type Writer struct {
 	Subresource string    `json:"subresource,omitempty"`
 	Time        time.Time `json:"time,omitzero"`
 	// User signed in; As is whom that user impersonated.
-	User       string     `json:"user,omitempty"`
-	As         string     `json:"as,omitempty"`
+	User string `json:"user,omitempty"`
+	As   string `json:"as,omitempty"`
+	// Session is the cloud's own name for who signed in, where many share the user: an ARN and its session.
+	Session    string     `json:"session,omitempty"`
 	Confidence Confidence `json:"confidence"`
 }
 
-// Name is how outputs name a writer: "alice as system:admin", else the user, else the manager.
+// Name is how outputs name a writer: "alice as system:admin", else the user, else the manager. A session stands in
+// brackets.
 func (w Writer) Name() string {
+	name := w.User
+	if w.Session != "" && name != "" {
+		name += " (" + w.Session + ")"
+	}
 	switch {
 	case w.User == "":
 		return w.Manager
 	case w.As != "":
-		return w.User + " as " + w.As
+		return name + " as " + w.As
 	}
-	return w.User
+	return name
 }
 
 // IsPerson says whether a person wrote, as far as the user's name tells: service accounts, nodes, components of

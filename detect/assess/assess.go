@@ -22,6 +22,7 @@ type Assessor struct {
 	classes    map[string]*class
 	matches    []match
 	sensitive  []match
+	weighty    []match
 	catalog    map[string]*standard
 	topics     map[string]topic
 	categories map[Category]*controls

@@ -41,6 +41,19 @@ func (a *Assessor) Sensitive(object detect.ObjectRef, path gitops.Path, git, liv
 	return false
 }
 
+// Weighty says whether a field matters too much for its looks alone to say who wrote it: its risk in production is high,
+// or it is one of the table's.
+func (a *Assessor) Weighty(in Input) bool {
+	in.Tier, in.Field.Drift, in.Presence = detect.Production, true, detect.Both
+	id, f := in.Object.ID(), in.Field
+	for _, m := range a.weighty {
+		if m.names(id) && (m.covers(in.Object, f.Path, f.Git, f.Live) || m.below(in.Object, f.Path, f.Live, 0)) {
+			return true
+		}
+	}
+	return a.risk(a.classify(in.Object, f.Path, f.Git, f.Live), fieldCategory(f), in) >= detect.High
+}
+
 // sensitiveObject says whether the object as a whole is: some row without a pod part is about all of it,
 // or its pods hold host access or a security context that falls below the declared one.
 func (a *Assessor) sensitiveObject(in Input) bool {

@@ -80,6 +80,7 @@ type tables struct {
 	Classes    []*class               `json:"classes,omitempty"`
 	Matches    []match                `json:"matches,omitempty"`
 	Sensitive  []match                `json:"sensitive,omitempty"`
+	Weighty    []match                `json:"weighty,omitempty"`
 	Standards  []*standard            `json:"standards,omitempty"`
 	Topics     []topic                `json:"topics,omitempty"`
 	Categories map[Category]*controls `json:"categories,omitempty"`
@@ -109,6 +110,7 @@ func (a *Assessor) load() error {
 		all.Classes = append(all.Classes, t.Classes...)
 		all.Matches = append(all.Matches, t.Matches...)
 		all.Sensitive = append(all.Sensitive, t.Sensitive...)
+		all.Weighty = append(all.Weighty, t.Weighty...)
 		all.Standards = append(all.Standards, t.Standards...)
 		all.Topics = append(all.Topics, t.Topics...)
 		all.Expectations = append(all.Expectations, t.Expectations...)
@@ -121,6 +123,9 @@ func (a *Assessor) load() error {
 		return err
 	}
 	if a.matches, err = a.addMatches(all.Matches, true); err != nil {
+		return err
+	}
+	if a.weighty, err = a.addMatches(all.Weighty, false); err != nil {
 		return err
 	}
 	if a.sensitive, err = a.addMatches(all.Sensitive, false); err != nil {

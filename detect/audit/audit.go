@@ -29,6 +29,8 @@ type Event struct {
 	Time time.Time
 	// User is who signed in; As is whom that user impersonated, empty for nobody.
 	User, As string
+	// Session says more of who signed in, where the cluster shares one user among many: the cloud's own name.
+	Session string
 	// Verb is create, update, patch, delete or deletecollection.
 	Verb string
 	// Manager is the field manager; empty where the log does not tell it.

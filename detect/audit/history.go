@@ -138,9 +138,14 @@ func (h *History) Object(presence detect.Presence) (w *detect.Writer, ok bool) {
 		return nil, false
 	}
 	if presence == detect.LiveOnly {
-		return h.creator()
+		w, ok = h.creator()
+	} else {
+		w, ok = h.remover()
 	}
-	return h.remover()
+	if !ok || w.User == "" { // some clouds leave out whom they do not know
+		return nil, false
+	}
+	return w, true
 }
 
 func (h *History) creator() (*detect.Writer, bool) {
@@ -192,7 +197,7 @@ func ofOne(writes []write) bool {
 const admissionTime = time.Minute
 
 func writer(w write, c detect.Confidence) *detect.Writer {
-	return &detect.Writer{Manager: w.Manager, Subresource: w.Subresource, Time: w.Time.UTC(), User: w.User, As: w.As, Confidence: c}
+	return &detect.Writer{Manager: w.Manager, Subresource: w.Subresource, Time: w.Time.UTC(), User: w.User, As: w.As, Session: w.Session, Confidence: c}
 }
 
 // take puts what an event knows into a field's writer and keeps what managedFields know better.

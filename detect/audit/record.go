@@ -42,6 +42,25 @@ type event struct {
 type user struct {
 	Username string   `json:"username"`
 	Groups   []string `json:"groups"`
+	// Extra is what the authenticator knows beside that, a list a key.
+	Extra json.RawMessage `json:"extra"`
+}
+
+// session gives the ARN and the session's name of EKS, whose access entries put many people behind one user. Source:
+// https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+func (u user) session() string {
+	var extra struct {
+		ARN         []string `json:"arn"`
+		SessionName []string `json:"sessionName"`
+	}
+	if len(u.Extra) == 0 || json.Unmarshal(u.Extra, &extra) != nil || len(extra.ARN) != 1 {
+		return ""
+	}
+	session := extra.ARN[0]
+	if len(extra.SessionName) == 1 && extra.SessionName[0] != "" && !strings.HasSuffix(session, "/"+extra.SessionName[0]) {
+		session += ", session " + extra.SessionName[0]
+	}
+	return session
 }
 
 type objectRef struct {
@@ -83,7 +102,7 @@ func (e event) write() (out Event, ok bool, fault string) {
 	}
 	out = Event{
 		Time: at, User: who.Username, As: as.Username, Verb: e.Verb, Subresource: ref.Subresource,
-		Manager: query.Get("fieldManager"), id: e.AuditID, uid: ref.UID, creates: status.Code == 201,
+		Manager: query.Get("fieldManager"), Session: who.session(), id: e.AuditID, uid: ref.UID, creates: status.Code == 201,
 		target:    key{ref.APIGroup, ref.Resource, ref.Namespace, ref.Name},
 		selective: query.Get("labelSelector") != "" || query.Get("fieldSelector") != "",
 	}

@@ -131,7 +131,7 @@ func (h *History) Field(field *detect.Field) (ok bool) {
 	t := h.trace(field)
 	entry := entryOf(field)
 	for _, c := range t.claims {
-		if !entry.allows(c.write) || t.lost && !entry.confirms(c.write) {
+		if c.write.User == "" || !entry.allows(c.write) || t.lost && !entry.confirms(c.write) {
 			continue
 		}
 		confidence := detect.ByAudit
@@ -141,7 +141,7 @@ func (h *History) Field(field *detect.Field) (ok bool) {
 		take(field, c.write, confidence)
 		return true
 	}
-	if suspect, ok := h.onlySuspect(t, entry); ok {
+	if suspect, ok := h.onlySuspect(t, entry); ok && suspect.User != "" {
 		take(field, suspect, detect.ByAuditMetadata)
 		return true
 	}

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,155 +14,158 @@ import (
 // Admission holds what changes objects as they are written: mutating webhooks, MutatingAdmissionPolicies,
 // Kyverno's and Gatekeeper's mutating policies.
 type Admission struct {
-	mutators   []admissionRule
+	mutators   []mutating
 	namespaces map[string]map[string]string
+	// bindings are what bindings of MutatingAdmissionPolicies let these act on, by the policy's name.
+	bindings map[string][]admissionRule
 }
 
-// admissionRule is one of them and the objects that it matches.
+// mutating is a webhook, or a rule of a policy: which objects it changes, and how, as far as that can be read.
+type mutating struct {
+	name string
+	// about are the objects, one of which the object must match; so must all and none.
+	about     []admissionRule
+	all, none []admissionRule
+	// bound names the policy without a binding of which nothing happens.
+	bound string
+	// opaque: what a webhook's program does stands in no object.
+	opaque bool
+	sets   []setting
+}
+
+// admissionRule is a choice of objects.
 type admissionRule struct {
-	name   string
-	policy bool
 	// kinds match by group (or *) and by resource or kind name, lower case, plural or singular (or *).
 	groups, resources []string
 	namespaces        labels.Selector
 	objects           labels.Selector
 	// inNamespace limits a namespaced policy.
 	inNamespace string
+	// names and spaces limit names and namespaces; notIn takes namespaces out. * is a wildcard.
+	names, spaces, notIn []string
 }
 
 func (a *Admission) add(object gitops.Object) {
-	switch {
-	case object.ID.Group == "" && object.ID.Kind == "Namespace":
+	switch id := object.ID; {
+	case id.Group == "" && id.Kind == "Namespace":
 		if a.namespaces == nil {
 			a.namespaces = map[string]map[string]string{}
 		}
-		a.namespaces[object.ID.Name] = object.Labels()
-	case object.ID.Kind == "MutatingWebhookConfiguration":
+		a.namespaces[id.Name] = object.Labels()
+	case id.Kind == "MutatingWebhookConfiguration":
 		a.addWebhooks(object)
-	case object.ID.Kind == "MutatingAdmissionPolicy":
-		spec, _ := object.Content["spec"].(map[string]any)
-		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := matching(match, "resourceRules")
-		rule.name, rule.policy = "MutatingAdmissionPolicy "+object.ID.Name, true
-		a.mutators = append(a.mutators, rule)
-	case object.ID.Group == "mutations.gatekeeper.sh":
-		a.addGatekeeper(object)
-	case object.ID.Group == "kyverno.io" && (object.ID.Kind == "ClusterPolicy" || object.ID.Kind == "Policy"):
-		a.addKyverno(object)
-	case object.ID.Group == "policies.kyverno.io" && object.ID.Kind == "MutatingPolicy":
-		spec, _ := object.Content["spec"].(map[string]any)
-		match, _ := spec["matchConstraints"].(map[string]any)
-		rule := matching(match, "resourceRules")
-		rule.name, rule.policy = "MutatingPolicy "+object.ID.Name, true
-		a.mutators = append(a.mutators, rule)
+	case id.Kind == "MutatingAdmissionPolicy":
+		m := celPolicy(object)
+		m.bound = id.Name
+		a.mutators = append(a.mutators, m)
+	case id.Kind == "MutatingAdmissionPolicyBinding":
+		a.addBinding(object)
+	case id.Group == "mutations.gatekeeper.sh":
+		a.mutators = append(a.mutators, gatekeeperMutator(object))
+	case id.Group == "kyverno.io" && (id.Kind == "ClusterPolicy" || id.Kind == "Policy"):
+		a.mutators = append(a.mutators, kyvernoRules(object)...)
+	case id.Group == "policies.kyverno.io" && (id.Kind == "MutatingPolicy" || id.Kind == "NamespacedMutatingPolicy"):
+		a.mutators = append(a.mutators, celPolicy(object))
 	}
 }
 
+// addWebhooks leaves out those of Kyverno and Gatekeeper, which do what their policies say and nothing else.
 func (a *Admission) addWebhooks(object gitops.Object) {
 	for _, hook := range mappings(object.Content["webhooks"]) {
 		name, _ := hook["name"].(string)
-		rule := matching(hook, "rules")
-		rule.name = "the mutating webhook " + name
-		a.mutators = append(a.mutators, rule)
-	}
-}
-
-// matching reads what a webhook, or an admission policy's matchConstraints, is asked about. Rules names its list of
-// rules.
-func matching(match map[string]any, rules string) admissionRule {
-	rule := admissionRule{namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}
-	for _, r := range mappings(match[rules]) {
-		rule.groups = append(rule.groups, texts(r["apiGroups"])...)
-		rule.resources = append(rule.resources, texts(r["resources"])...)
-	}
-	return rule
-}
-
-// addGatekeeper reads Assign, AssignMetadata, AssignImage and ModifySet. AssignMetadata matches by
-// spec.match, the others by spec.applyTo too.
-func (a *Admission) addGatekeeper(object gitops.Object) {
-	spec, _ := object.Content["spec"].(map[string]any)
-	match, _ := spec["match"].(map[string]any)
-	rule := admissionRule{name: "Gatekeeper's " + object.ID.Kind + " " + object.ID.Name, policy: true,
-		namespaces: selector(match["namespaceSelector"]), objects: selector(match["labelSelector"])}
-	for _, list := range [][]map[string]any{mappings(spec["applyTo"]), mappings(match["kinds"])} {
-		for _, m := range list {
-			rule.groups = append(rule.groups, append(texts(m["groups"]), texts(m["apiGroups"])...)...)
-			rule.resources = append(rule.resources, texts(m["kinds"])...)
-		}
-	}
-	if len(rule.resources) == 0 && object.ID.Kind == "AssignMetadata" {
-		rule.groups, rule.resources = []string{"*"}, []string{"*"}
-	}
-	a.mutators = append(a.mutators, rule)
-}
-
-// addKyverno reads the mutate rules of a policy: match.any, match.all and the old match.resources.
-func (a *Admission) addKyverno(object gitops.Object) {
-	spec, _ := object.Content["spec"].(map[string]any)
-	for _, r := range mappings(spec["rules"]) {
-		if _, mutates := r["mutate"]; !mutates {
+		if strings.HasSuffix(name, ".gatekeeper.sh") || strings.Contains(name, ".kyverno.svc") {
 			continue
 		}
-		name, _ := r["name"].(string)
-		match, _ := r["match"].(map[string]any)
-		blocks := append(mappings(match["any"]), mappings(match["all"])...)
-		if _, old := match["resources"]; old {
-			blocks = append(blocks, match)
-		}
-		for _, block := range blocks {
-			resources, _ := block["resources"].(map[string]any)
-			rule := admissionRule{name: "the Kyverno policy " + object.ID.Name + ", rule " + name, policy: true,
-				groups: []string{"*"}, inNamespace: object.ID.Namespace,
-				namespaces: selector(resources["namespaceSelector"]), objects: selector(resources["selector"])}
-			for _, kind := range texts(resources["kinds"]) {
-				// Group/Version/Kind, Version/Kind or Kind, each with an optional /subresource.
-				parts := strings.Split(kind, "/")
-				for _, part := range parts {
-					if part != "" && part[0] >= 'A' && part[0] <= 'Z' || part == "*" {
-						rule.resources = append(rule.resources, part)
-					}
-				}
-			}
-			a.mutators = append(a.mutators, rule)
+		if about := writeRules(hook, "rules"); len(about) > 0 {
+			a.mutators = append(a.mutators, mutating{name: "the mutating webhook " + name, about: about, opaque: true})
 		}
 	}
+}
+
+func (a *Admission) addBinding(object gitops.Object) {
+	spec, _ := object.Content["spec"].(map[string]any)
+	policy, _ := spec["policyName"].(string)
+	match, _ := spec["matchResources"].(map[string]any)
+	rules := writeRules(match, "resourceRules")
+	if _, narrowed := match["resourceRules"]; !narrowed {
+		rules = []admissionRule{{groups: []string{"*"}, resources: []string{"*"},
+			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])}}
+	}
+	if a.bindings == nil {
+		a.bindings = map[string][]admissionRule{}
+	}
+	a.bindings[policy] = append(a.bindings[policy], rules...)
+}
+
+// writeRules reads what a webhook, or an admission policy's matchConstraints, is asked about when objects are made or
+// changed. Rules names its list of rules.
+func writeRules(match map[string]any, rules string) []admissionRule {
+	var out []admissionRule
+	for _, r := range mappings(match[rules]) {
+		operations := texts(r["operations"])
+		if len(operations) > 0 && !slices.ContainsFunc(operations, func(o string) bool { return o == "*" || o == "CREATE" || o == "UPDATE" }) {
+			continue
+		}
+		out = append(out, admissionRule{groups: texts(r["apiGroups"]), resources: texts(r["resources"]), names: texts(r["resourceNames"]),
+			namespaces: selector(match["namespaceSelector"]), objects: selector(match["objectSelector"])})
+	}
+	return out
 }
 
 // Mutates names what may change such an object at admission, or "" when nothing on this cluster does. A
 // match condition in CEL counts as matching; so does a namespace selector when the namespace is not known.
 func (a Admission) Mutates(object gitops.Object) string {
-	for _, rule := range a.mutators {
-		if a.matches(rule, object) {
-			return rule.name
+	for _, m := range a.mutators {
+		if a.touches(m, object) {
+			return m.name
 		}
 	}
 	return ""
 }
 
-// policyFor is Mutates without webhooks: only policies, whose rules stand in the cluster.
-func (a Admission) policyFor(object gitops.Object) string {
-	for _, rule := range a.mutators {
-		if rule.policy && a.matches(rule, object) {
-			return rule.name
+// webhookFor names a webhook that is asked about such objects as they are written, or "".
+func (a Admission) webhookFor(object gitops.Object) string {
+	for _, m := range a.mutators {
+		if m.opaque && a.touches(m, object) {
+			return m.name
 		}
 	}
 	return ""
+}
+
+// sets names the policy that sets a field of such an object to what it lives as, or "". Weighs says whether a field
+// below it needs that at all.
+func (a Admission) sets(object gitops.Object, path gitops.Path, git, live gitops.Value, weighs func(gitops.Path, gitops.Value) bool) string {
+	for _, m := range a.mutators {
+		if len(m.sets) > 0 && a.touches(m, object) && m.explains(path, git, live, weighs) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+func (a Admission) touches(m mutating, object gitops.Object) bool {
+	matched := func(rule admissionRule) bool { return a.matches(rule, object) }
+	return slices.ContainsFunc(m.about, matched) &&
+		!slices.ContainsFunc(m.all, func(rule admissionRule) bool { return !matched(rule) }) &&
+		!slices.ContainsFunc(m.none, matched) &&
+		(m.bound == "" || slices.ContainsFunc(a.bindings[m.bound], matched))
 }
 
 func (a Admission) matches(rule admissionRule, object gitops.Object) bool {
-	if !anyGlobOf(rule.groups, object.ID.Group) || !namesKind(rule.resources, object.ID.Kind) {
+	id := object.ID
+	if !anyGlobOf(rule.groups, id.Group) || !namesKind(rule.resources, id.Kind) || !anyGlob(rule.names, id.Name) || !anyGlob(rule.spaces, id.Namespace) {
 		return false
 	}
-	if rule.inNamespace != "" && rule.inNamespace != object.ID.Namespace {
+	if rule.inNamespace != "" && rule.inNamespace != id.Namespace || len(rule.notIn) > 0 && anyGlob(rule.notIn, id.Namespace) {
 		return false
 	}
-	if object.ID.Namespace != "" && !rule.namespaces.Empty() {
-		if have, known := a.namespaces[object.ID.Namespace]; known && !rule.namespaces.Matches(labels.Set(have)) {
+	if id.Namespace != "" && rule.namespaces != nil && !rule.namespaces.Empty() {
+		if have, known := a.namespaces[id.Namespace]; known && !rule.namespaces.Matches(labels.Set(have)) {
 			return false
 		}
 	}
-	return rule.objects.Empty() || rule.objects.Matches(labels.Set(object.Labels()))
+	return rule.objects == nil || rule.objects.Empty() || rule.objects.Matches(labels.Set(object.Labels()))
 }
 
 func anyGlobOf(patterns []string, text string) bool {

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/detect"
@@ -166,7 +167,8 @@ func scaler(s *situation) (Autoscaler, detect.Writer, bool) {
 		}
 		for _, owner := range s.Owners {
 			whole := owner.Subresource == "" && (a.Cause != detect.CauseAutoscaler || owner.IsComponent())
-			if anyGlob(a.Writers, owner.Manager) && (owner.Subresource == "scale" || whole) {
+			named := slices.ContainsFunc(a.Writers, func(want string) bool { return isManager(want, owner.Manager) })
+			if named && (owner.Subresource == "scale" || whole) {
 				owner.Confidence = detect.ByManager
 				return a, owner, true
 			}

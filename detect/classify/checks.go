@@ -39,6 +39,12 @@ func checkNamed(name string) check {
 		return reloaderHash
 	case "same-injection":
 		return sameInjection
+	case "same-service":
+		return sameService
+	case "external-secret":
+		return namedExternalSecret
+	case "own-finalizer":
+		return ownFinalizer
 	case "policy-matches":
 		return policyMatches
 	}
@@ -163,7 +169,7 @@ func ownTrackingValue(s *situation) bool {
 	key, value := s.Path[2].Field, text(s.Live.V)
 	if key == argoTrackingKey {
 		app, names, _ := strings.Cut(value, ":")
-		return names == trackingID(s.about.Live.ID) && (s.App.Tracking.Annotation != key || isAppName(s.App, app))
+		return namesObject(names, s.about.Live.ID) && (s.App.Tracking.Annotation != key || isAppName(s.App, app))
 	}
 	want, known := s.App.Tracking.Labels[key]
 	return !known || value == want

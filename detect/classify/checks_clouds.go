@@ -31,6 +31,10 @@ func onlyHardens(below gitops.Path, v any) bool {
 	switch below.String() {
 	case "seccompProfile.type":
 		return v == "RuntimeDefault"
+	case "runAsNonRoot", "readOnlyRootFilesystem":
+		return v == true
+	case "allowPrivilegeEscalation", "privileged":
+		return v == false
 	case "capabilities.drop":
 		list, _ := v.([]any)
 		return len(list) > 0 && !slices.ContainsFunc(list, func(c any) bool { return c != "NET_RAW" && c != "ALL" })
@@ -151,9 +155,71 @@ func sameInjection(s *situation) bool {
 	return true
 }
 
-// policyMatches says whether a mutating policy on this cluster matches the object.
+// policyMatches says whether a mutating policy on this cluster sets the field so.
 func policyMatches(s *situation) bool {
-	return s.facts.Admission.policyFor(*s.about.Live) != ""
+	every := func(gitops.Path, gitops.Value) bool { return true }
+	return s.facts.Admission.sets(*s.about.Live, s.Path, s.Git, s.Live, every) != ""
+}
+
+// sameService says whether a webhook asks the Service that Git names, and that Service is not known to be missing.
+func sameService(s *situation) bool {
+	at := slices.IndexFunc(s.Path, func(step gitops.Step) bool { return step.Field == "clientConfig" })
+	if at < 0 {
+		return false
+	}
+	path := s.Path[:at+1].Child(gitops.Field("service"))
+	git, _ := gitops.Lookup(s.Declared.Content, path).V.(map[string]any)
+	live, _ := gitops.Lookup(s.liveContent(), path).V.(map[string]any)
+	name, _ := live["name"].(string)
+	namespace, _ := live["namespace"].(string)
+	if name == "" || git["name"] != live["name"] || git["namespace"] != live["namespace"] {
+		return false
+	}
+	id := gitops.ObjectID{Kind: "Service", Namespace: namespace, Name: name}
+	_, found := s.facts.find(id)
+	return found || s.facts.Absent == nil || !s.facts.Absent(id)
+}
+
+// namedExternalSecret says whether the ExternalSecret that an owner's name tells is there and writes to this Secret.
+// Source: external-secrets/external-secrets pkg/controllers/externalsecret/externalsecret_controller.go.
+func namedExternalSecret(s *situation) bool {
+	live := s.about.Live
+	for _, w := range slices.Concat(s.controllers, s.tools) {
+		name, ok := strings.CutPrefix(w.Manager, "externalsecrets.external-secrets.io/")
+		if !ok {
+			continue
+		}
+		source, found := s.facts.find(gitops.ObjectID{Group: "external-secrets.io", Kind: "ExternalSecret", Namespace: live.ID.Namespace, Name: name})
+		target, set := gitops.Lookup(source.Content, gitops.Path{gitops.Field("spec"), gitops.Field("target"), gitops.Field("name")}).V.(string)
+		if found && (target == live.ID.Name || !set && name == live.ID.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownFinalizer says whether a finalizer is of the domain of the object's own kind, which its operator sets.
+func ownFinalizer(s *situation) bool {
+	group := s.about.Live.ID.Group
+	if !qualifiedFinalizers(s) || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
+		return false
+	}
+	was, _ := s.Git.V.([]any)
+	now, isList := s.Live.V.([]any)
+	if !isList {
+		now = []any{s.Live.V}
+	}
+	return !slices.ContainsFunc(now, func(item any) bool {
+		name, _ := item.(string)
+		domain, _, _ := strings.Cut(name, "/")
+		return !contains(was, item) && ownDomain(domain) != ownDomain(group)
+	})
+}
+
+// ownDomain is the last two labels of a domain.
+func ownDomain(domain string) string {
+	labels := strings.Split(domain, ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
 // qualifiedFinalizers says whether a list of finalizers only gained entries of the form that controllers

@@ -52,7 +52,7 @@ func argoClaim(live gitops.Object, app gitops.Application) (engineClaim, bool) {
 	}
 	if value, ok := live.Annotations()[argoTrackingKey]; ok {
 		name, rest, _ := strings.Cut(value, ":")
-		if rest != trackingID(live.ID) {
+		if !namesObject(rest, live.ID) {
 			name = ""
 		}
 		return claim(argoTrackingKey, value, name), true

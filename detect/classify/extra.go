@@ -18,6 +18,8 @@ type neighbours struct {
 	claims map[string]string
 	// labels are the key=value pairs that some live object carries, for tracking labels only.
 	labels map[string]bool
+	// tracked are the Applications that Argo CD's tracking ids of live objects name.
+	tracked map[string]bool
 	// namespaces holds the annotations of Namespaces.
 	namespaces map[string]map[string]string
 	// born are the times at which Namespaces were made.
@@ -29,7 +31,7 @@ type neighbours struct {
 }
 
 func newNeighbours() neighbours {
-	return neighbours{claims: map[string]string{}, labels: map[string]bool{},
+	return neighbours{claims: map[string]string{}, labels: map[string]bool{}, tracked: map[string]bool{},
 		namespaces: map[string]map[string]string{}, born: map[string]time.Time{}, routed: map[string]gitops.ObjectID{}}
 }
 
@@ -38,6 +40,9 @@ func (n *neighbours) add(object gitops.Object) {
 		if strings.Contains(key, ".toolkit.fluxcd.io/") || key == "app.kubernetes.io/instance" {
 			n.labels[key+"="+value] = true
 		}
+	}
+	if name, rest, _ := strings.Cut(object.Annotations()[argoTrackingKey], ":"); namesObject(rest, object.ID) {
+		n.tracked[name] = true
 	}
 	spec, _ := object.Content["spec"].(map[string]any)
 	switch object.ID.GroupKind() {
@@ -251,7 +256,7 @@ func (f *Facts) trackingMark(s Subject) trackingMark {
 		if value, ok := s.Live.Annotations()[key]; ok {
 			app, rest, _ := strings.Cut(value, ":")
 			switch id := s.Live.ID; {
-			case rest != trackingID(id):
+			case !namesObject(rest, id):
 				return markOfAnother
 			case isAppName(s.App, app):
 				return markOurs
@@ -284,6 +289,17 @@ const argoTrackingKey = "argocd.argoproj.io/tracking-id"
 
 func trackingID(id gitops.ObjectID) string {
 	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
+}
+
+// namesObject says whether a tracking mark, after the Application's name, names the object. Of an object of the whole
+// cluster Argo CD writes the Application's namespace (argoproj/argo-cd util/argo/resource_tracking.go, SetAppInstance).
+func namesObject(mark string, id gitops.ObjectID) bool {
+	if id.Namespace == "" {
+		kind, rest, _ := strings.Cut(mark, ":")
+		_, name, ok := strings.Cut(rest, "/")
+		return ok && kind+":/"+name == trackingID(id)
+	}
+	return mark == trackingID(id)
 }
 
 // isAppName: an Application outside Argo CD's own namespace is written namespace_name.

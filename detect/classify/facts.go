@@ -25,6 +25,9 @@ type Facts struct {
 	ImageRewrites []ImageRewrite
 	// Sensitive says whether a field is never excused by a name alone. Nil treats every field so.
 	Sensitive func(object detect.ObjectRef, path gitops.Path, git, live gitops.Value) bool
+	// Weighty says whether a field that is not sensitive weighs too much to be taken for admission's work because of its
+	// looks. Nil says so of none.
+	Weighty func(s Subject, path gitops.Path, git, live gitops.Value) bool
 	// Privileged says whether a workload's pods have a hold on their node. Nil looks for the plainest signs.
 	Privileged func(object gitops.Object) bool
 	// Outside are the engines' own objects that are known to be there and whose Applications are not scanned.

@@ -105,7 +105,13 @@ func (m *Mutator) writer(s *situation) (detect.Writer, bool) {
 			}
 		case "controller":
 			for _, w := range slices.Concat(s.controllers, s.tools) {
-				if s.facts.Rules.who(w.Manager) != actorTool && !s.borrowsName(w) {
+				if s.facts.Rules.who(w.Manager) == actorController && !s.borrowsName(w) {
+					return w, true
+				}
+			}
+		case "stranger":
+			for _, w := range s.tools {
+				if s.facts.Rules.who(w.Manager) == actorUnknown && !s.borrowsName(w) {
 					return w, true
 				}
 			}
@@ -116,13 +122,18 @@ func (m *Mutator) writer(s *situation) (detect.Writer, bool) {
 			return detect.Writer{Confidence: detect.Inferred}, true
 		default:
 			for _, w := range slices.Concat(s.controllers, s.tools, s.engine) {
-				if gitops.Glob(want, w.Manager) && !s.borrowsName(w) {
+				if isManager(want, w.Manager) && !s.borrowsName(w) {
 					return w, true
 				}
 			}
 		}
 	}
 	return detect.Writer{}, false
+}
+
+// isManager says whether a manager has the name. Some distributions run the built-in controllers inside one program.
+func isManager(want, name string) bool {
+	return gitops.Glob(want, name) || want == "kube-controller-manager" && (name == "k3s" || name == "kubelite")
 }
 
 func composite(v any) bool {

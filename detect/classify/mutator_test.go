@@ -209,11 +209,23 @@ func TestAdmissionMatch(t *testing.T) {
 		return "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: h}, webhooks: [{name: h, " +
 			selectors + "rules: [{apiGroups: [" + groups + "], resources: [" + resources + "]}]}]}"
 	}
+	const mutation = "{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicy, metadata: {name: m}, spec: {matchConstraints: {resourceRules: [{apiGroups: [apps], operations: [CREATE], resources: [deployments]}]}}}"
+	const binding = "{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: m%}}"
 	for _, c := range []struct {
 		name string
 		by   string
 		want bool
 	}{
+		{"a webhook that is asked about deletions only", strings.Replace(hook("", "apps", "deployments"), "apiGroups", "operations: [DELETE], apiGroups", 1), false},
+		{"a webhook that is asked about updates", strings.Replace(hook("", "apps", "deployments"), "apiGroups", "operations: [DELETE, UPDATE], apiGroups", 1), true},
+		{"Gatekeeper's webhook, whose mutators say what it does", strings.Replace(hook("", "'*'", "'*'"), "name: h, rules", "name: mutation.gatekeeper.sh, rules", 1), false},
+		{"Kyverno's webhook, whose policies say what it does", strings.Replace(hook("", "'*'", "'*/*'"), "name: h, rules", "name: mutate.kyverno.svc-fail, rules", 1), false},
+		{"a Gatekeeper mutator that leaves the namespace out", "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: a}, spec: {applyTo: [{groups: [apps], kinds: [Deployment], versions: [v1]}], match: {excludedNamespaces: [sh*]}}}", false},
+		{"a Kyverno policy that leaves the namespace out", "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Deployment]}}]}, exclude: {any: [{resources: {namespaces: [shop]}}]}, mutate: {}}]}}", false},
+		{"a Kyverno policy of which only a part matches", "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {all: [{resources: {kinds: [Deployment]}}, {resources: {namespaces: [other]}}]}, mutate: {}}]}}", false},
+		{"a MutatingAdmissionPolicy that nothing binds", mutation, false},
+		{"a MutatingAdmissionPolicy that is bound", mutation + "\n---\n" + strings.Replace(binding, "%", "", 1), true},
+		{"a MutatingAdmissionPolicy that is bound elsewhere", mutation + "\n---\n" + strings.Replace(binding, "%", ", matchResources: {namespaceSelector: {matchLabels: {team: other}}}", 1), false},
 		{"a webhook for deployments", hook("", "apps", "deployments"), true},
 		{"a webhook for everything", hook("", "'*'", "'*/*'"), true},
 		{"a webhook for pods", hook("", "''", "pods"), false},
@@ -226,12 +238,12 @@ func TestAdmissionMatch(t *testing.T) {
 		{"a Kyverno policy that only validates", "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Deployment]}}]}, validate: {}}]}}", false},
 		{"a Kyverno policy of another namespace", "{apiVersion: kyverno.io/v1, kind: Policy, metadata: {name: p, namespace: other}, spec: {rules: [{name: r, match: {resources: {kinds: [Deployment]}}, mutate: {}}]}}", false},
 		{"a Gatekeeper mutator for Deployments", "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: a}, spec: {applyTo: [{groups: [apps], kinds: [Deployment], versions: [v1]}]}}", true},
-		{"a MutatingAdmissionPolicy for deployments", "{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicy, metadata: {name: m}, spec: {matchConstraints: {resourceRules: [{apiGroups: [apps], resources: [deployments]}]}}}", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			facts := NewFacts([]gitops.Object{
-				object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}"), object(t, c.by),
-			}, loadRules(t))
+			facts := NewFacts([]gitops.Object{object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}")}, loadRules(t))
+			for one := range strings.SplitSeq(c.by, "\n---\n") {
+				facts.Add(object(t, one))
+			}
 			if got := facts.Admission.Mutates(web); (got != "") != c.want {
 				t.Errorf("got %q, want a match: %v", got, c.want)
 			}

@@ -129,12 +129,13 @@ func aboutBuiltIn(rule map[string]any) bool {
 
 // asksAbout says whether a webhook is asked about the Namespace itself: it may keep it from being changed or removed.
 func (f *Facts) asksAbout(hook map[string]any, namespace string) bool {
-	rule := matching(hook, "rules")
-	rule.objects = labels.Everything()
-	return f.Admission.matches(rule, gitops.Object{ID: gitops.ObjectID{Kind: "Namespace", Namespace: namespace, Name: namespace}})
+	object := gitops.Object{ID: gitops.ObjectID{Kind: "Namespace", Namespace: namespace, Name: namespace}}
+	return slices.ContainsFunc(mappings(hook["rules"]), func(r map[string]any) bool {
+		return f.Admission.matches(admissionRule{groups: texts(r["apiGroups"]), resources: texts(r["resources"]), namespaces: selector(hook["namespaceSelector"])}, object)
+	})
 }
 
-// namespacedOnly is matching without the rules that are about objects of the whole cluster alone. Who is asked before
+// namespacedOnly reads what a webhook or policy is asked about, without the rules that are about objects of the whole cluster alone. Who is asked before
 // somebody runs a command in a pod, or scales, is asked about the object; who is asked about its status is not.
 func namespacedOnly(match map[string]any, rules string) admissionRule {
 	rule := admissionRule{namespaces: selector(match["namespaceSelector"]), objects: labels.Everything()}

@@ -42,7 +42,7 @@ type Mutator struct {
 	Fields  []string `json:"fields"`
 	// Writers are field managers (* is a wildcard), or one of the words engine (a manager of this
 	// Application), nobody (the field has no owner), tool (a person, a pipeline or a name that nobody
-	// knows), controller (a manager that is neither the engine nor known as a person's tool) and anyone.
+	// knows), stranger (a name that nobody knows), controller (a manager that is known as a controller's) and anyone.
 	Writers []string `json:"writers"`
 	// Sensitive lets the rule excuse sensitive fields: its shape and precondition are strict enough.
 	Sensitive bool       `json:"sensitive,omitempty"`

@@ -118,6 +118,11 @@ func runScenario(t *testing.T, archive *txtar.Archive) string {
 	git, older, live := objects(t, files["git.yaml"]), objects(t, files["older.yaml"]), objects(t, files["live.yaml"])
 	facts := classify.NewFacts(live, rules)
 	facts.Sensitive, facts.ImageRewrites = assessor.Sensitive, given.ImageRewrites
+	facts.Weighty = func(s classify.Subject, path gitops.Path, git, live gitops.Value) bool {
+		return assessor.Weighty(assess.Input{
+			Object: detect.Ref(*s.Live), Declared: &s.Declared.Object, Live: s.Live, Field: detect.Field{Path: path, Git: git, Live: live},
+		})
+	}
 	comparer := compare.New(schemas)
 	app := given.application()
 

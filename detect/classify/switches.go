@@ -89,18 +89,23 @@ func (f *Facts) switchFor(engine gitops.Engine, key, value string, label bool) (
 }
 
 // lostTracking finds a tracking label that the engine sets on every object it applies and that this one
-// has lost, or that names another Application. It speaks only where the engine lists the object as its own
-// and other live objects carry the label: else it may never have been set.
+// has lost, or that names another Application. It speaks only where the engine lists the object as its own, and other
+// live objects carry the label or Argo CD, which is set to track by it, did apply the object: else it may never have
+// been set.
 func (f *Facts) lostTracking(s Subject) []detect.Field {
-	if !f.inventoried(s) || s.App.Tracking.Annotation != "" { // beside an annotation, a label decides nothing
+	switch {
+	case !f.inventoried(s):
 		return nil
+	case s.App.Tracking.Annotation != "": // beside an annotation, a label decides nothing
+		return f.lostTrackingID(s)
 	}
 	var out []detect.Field
 	live := s.Live.Labels()
 	for _, key := range sortedKeys(s.App.Tracking.Labels) {
 		want := s.App.Tracking.Labels[key]
 		have, there := live[key]
-		if have == want && there || !f.neighbours.labels[key+"="+want] {
+		set := f.neighbours.labels[key+"="+want] || s.App.Engine == gitops.ArgoCD && f.maker(s.App, *s.Live).engine
+		if have == want && there || !set {
 			continue
 		}
 		field := detect.Field{
@@ -119,6 +124,45 @@ func (f *Facts) lostTracking(s Subject) []detect.Field {
 		out = append(out, field)
 	}
 	return out
+}
+
+// lostTrackingID does the same for Argo CD's annotation, which it sets on every object that it applies. Where no setting
+// says that it tracks by annotation, that shows: the label that it would set instead is not there either, or other live
+// objects of the Application have the annotation.
+func (f *Facts) lostTrackingID(s Subject) []detect.Field {
+	key := s.App.Tracking.Annotation
+	path := gitops.Path{gitops.Field("metadata"), gitops.Field("annotations"), gitops.Field(key)}
+	have, there := s.Live.Annotations()[key]
+	name, names, _ := strings.Cut(have, ":")
+	ours := isAppName(s.App, name) && namesObject(names, s.Live.ID)
+	if ours || gitops.Lookup(s.Declared.Content, path).Set || hookOf(s.Declared.Object) != "" || !f.maker(s.App, *s.Live).engine {
+		return nil
+	}
+	want, assumed := s.App.Name, false
+	for label, value := range s.App.Tracking.Labels {
+		want = value
+		assumed = s.Live.Labels()[label] == value && !f.neighbours.tracked[value]
+	}
+	if assumed && !there {
+		return nil
+	}
+	id := s.Live.ID
+	if id.Namespace == "" {
+		id.Namespace = s.App.Render.Namespace
+	}
+	field := detect.Field{
+		Path: path, Git: gitops.Present(want + ":" + trackingID(id)), Differs: true, Drift: true, Cause: detect.CauseManual, Sensitive: true,
+		Kind: detect.Removed, Writer: unresolved(),
+		Reason: "Argo CD's tracking mark is gone, so the object may leave its control and the Application is out of sync. Argo CD sets it at each sync.",
+	}
+	if there {
+		field.Kind, field.Live = detect.Changed, gitops.Present(have)
+		field.Reason = fmt.Sprintf("Argo CD's tracking mark is %q, which is another Application's or object's.", have)
+		if owners := markOwners(*s.Live, "annotations", key); len(owners) > 0 {
+			field.Writer = &owners[0]
+		}
+	}
+	return []detect.Field{field}
 }
 
 func (f *Facts) inventoried(s Subject) bool {

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 
 	"holdfast/detect"
 	"holdfast/gitops"
@@ -81,7 +82,7 @@ func decisionTable() []row {
 		{"the engine left it over", func(s *situation) bool { return s.added() && len(s.engine) > 0 }, leftByEngine},
 		{"admission changed what the engine wrote", func(s *situation) bool { return s.changed() && s.onlyEngine() && s.admissible() }, byAdmission},
 		{"a sensitive field under the engine's name", func(s *situation) bool { return s.changed() && s.onlyEngine() }, func(s *situation) verdict {
-			return verdict{detect.CauseUnknown, true, unresolved(), "Only the engine owns the field, yet it does not hold Git's value, no earlier revision did, and no webhook or policy on this cluster matches the object. A field manager's name can be borrowed."}
+			return verdict{detect.CauseUnknown, true, unresolved(), "Only the engine owns the field, yet it does not hold Git's value, no earlier revision did, and " + s.unexplained("no webhook or policy on this cluster matches the object.") + " A field manager's name can be borrowed."}
 		}},
 
 		// Nobody owns it.
@@ -89,7 +90,7 @@ func decisionTable() []row {
 		{"admission added an undeclared field", func(s *situation) bool { return s.added() && s.unowned() && s.admissible() }, byAdmission},
 		{"an undeclared field of an object that names no owners", func(s *situation) bool { return s.added() && s.unowned() && (s.unreadable || !s.managed) }, unattributed},
 		{"a sensitive field without an owner", func(s *situation) bool { return s.added() && s.unowned() }, func(s *situation) verdict {
-			return verdict{detect.CauseUnknown, true, unresolved(), "Nobody owns this sensitive field and no webhook or policy on this cluster could have set it: its owner may have been stripped from managedFields."}
+			return verdict{detect.CauseUnknown, true, unresolved(), "Nobody owns this sensitive field and " + s.unexplained("no webhook or policy on this cluster could have set it:") + " its owner may have been stripped from managedFields."}
 		}},
 
 		{"nothing else explains it", func(*situation) bool { return true }, func(s *situation) verdict {
@@ -209,16 +210,98 @@ func leftByEngine(s *situation) verdict {
 	return verdict{detect.CauseOrphaned, true, &writer, reason}
 }
 
-// admissible says whether admission may explain a value that has no other explanation: something on this
-// cluster mutates such objects, or the field is one that is not worth a suspicion. Where the object names no owners at
-// all, that nobody owns the value tells nothing.
+// admissible says whether admission may explain a value that has no other explanation: the field is one that is not
+// worth a suspicion, or something on this cluster is known to set it so. Where the object names no owners at all, that
+// nobody owns the value tells nothing.
 func (s *situation) admissible() bool {
-	told := !s.unowned() || s.managed && !s.unreadable
-	return told && !s.sensitive || s.facts.Admission.Mutates(*s.about.Live) != ""
+	if !s.weighs(s.Path, s.Git, s.Live) {
+		told := !s.unowned() || s.managed && !s.unreadable
+		return told || s.facts.Admission.Mutates(*s.about.Live) != ""
+	}
+	by, _ := s.setBy()
+	return by != ""
+}
+
+// weighs says whether a field is never taken for admission's work on its looks alone.
+func (s *situation) weighs(path gitops.Path, git, live gitops.Value) bool {
+	f := s.facts
+	if f.Sensitive == nil || f.Sensitive(s.ref, path, git, live) {
+		return true
+	}
+	return f.Weighty != nil && f.Weighty(s.Subject, path, git, live)
+}
+
+// setBy names what sets a weighty field to the value that lives: a policy that says so, or a webhook of which no object
+// says what it does, where the value is of a shape that webhooks are known for; certain says which. Access rights,
+// Secrets and admission itself are nobody's to change there.
+func (s *situation) setBy() (name string, certain bool) {
+	live := *s.about.Live
+	switch live.ID.Group {
+	case "rbac.authorization.k8s.io", "authorization.openshift.io", "admissionregistration.k8s.io":
+		return "", false
+	}
+	if live.IsSecret() {
+		return "", false
+	}
+	weighs := func(path gitops.Path, value gitops.Value) bool { return s.weighs(path, gitops.Value{}, value) }
+	if policy := s.facts.Admission.sets(live, s.Path, s.Git, s.Live, weighs); policy != "" {
+		return policy, true
+	}
+	if s.fitsWebhook() {
+		return s.facts.Admission.webhookFor(live), false
+	}
+	return "", false
+}
+
+// fitsWebhook tells the shapes that webhooks are known for: a tag that is pinned by its digest, a setting that only takes
+// rights away, and what is added to a Pod, which nobody can add to one that runs.
+func (s *situation) fitsWebhook() bool {
+	last := ""
+	if len(s.Path) > 0 {
+		last = s.Path[len(s.Path)-1].Field
+	}
+	git, _ := s.Git.V.(string)
+	live, _ := s.Live.V.(string)
+	switch id := s.about.Live.ID; {
+	case last == "image" && s.changed():
+		return isPinned(git, live)
+	case id.Group == "" && id.Kind == "Pod" && s.added() && s.Path[0].Field == "spec":
+		return !slices.ContainsFunc(s.Path, func(step gitops.Step) bool { return step.Field == "ephemeralContainers" })
+	}
+	if last == "automountServiceAccountToken" {
+		return s.Live.V == false
+	}
+	at := slices.IndexFunc(s.Path, func(step gitops.Step) bool { return step.Field == "securityContext" })
+	return at >= 0 && s.added() && onlyHardens(s.Path[at+1:], s.Live.V)
+}
+
+// unexplained says why admission does not explain a weighty field; otherwise is for objects that nothing changes there.
+func (s *situation) unexplained(otherwise string) string {
+	live := *s.about.Live
+	if hook := s.facts.Admission.webhookFor(live); hook != "" {
+		reason := hook + " is asked about such objects, but no object says what it sets."
+		if len(s.Path) > 0 && s.Path[len(s.Path)-1].Field == "image" {
+			reason += " If it rewrites images, name the rewrite in the policy (imageRewrites)."
+		}
+		return reason
+	}
+	if name := s.facts.Admission.Mutates(live); name != "" {
+		return name + " changes such objects, but sets no such value."
+	}
+	return otherwise
 }
 
 func byAdmission(s *situation) verdict {
 	writer := &detect.Writer{Confidence: detect.Inferred}
+	if s.weighs(s.Path, s.Git, s.Live) {
+		by, certain := s.setBy()
+		if !certain {
+			by += ", which is asked about such objects, may have set it: it pins a tag, only takes rights away or completes a Pod"
+		} else {
+			by += " sets it"
+		}
+		return verdict{detect.CauseAdmission, false, writer, "No person owns it, and " + by + "."}
+	}
 	if name := s.facts.Admission.Mutates(*s.about.Live); name != "" {
 		return verdict{detect.CauseAdmission, false, writer, fmt.Sprintf("No person owns it, and %s mutates such objects on this cluster.", name)}
 	}

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +37,10 @@ func object(t *testing.T, text string) gitops.Object {
 	return gitops.NewObject(content)
 }
 
-// owner makes an owner from "manager", "manager/Operation" or "manager/Operation/subresource".
+// owner makes an owner from "manager", "manager/Operation" or "manager/Operation/subresource"; a | is a slash.
 func owner(text, at string) detect.Writer {
 	parts := strings.Split(text+"//", "/")
-	w := detect.Writer{Manager: parts[0], Operation: parts[1], Subresource: parts[2]}
+	w := detect.Writer{Manager: strings.ReplaceAll(parts[0], "|", "/"), Operation: parts[1], Subresource: parts[2]}
 	if w.Operation == "" {
 		w.Operation = "Update"
 	}
@@ -66,6 +67,8 @@ type cell struct {
 	kind          detect.DifferenceKind
 	owners        []string // newest first; all late, but those that begin with "early "
 	sensitive     bool
+	weighty       bool
+	absent        []gitops.ObjectID // known not to be there
 	app           func(*gitops.Application)
 	rewrites      []ImageRewrite
 	ignore        []IgnoreRule
@@ -92,6 +95,15 @@ func (c cell) run(t *testing.T, rules *Rules) detect.Field {
 	live := object(t, c.live)
 	facts := NewFacts(append(around, live), rules)
 	facts.Sensitive = func(detect.ObjectRef, gitops.Path, gitops.Value, gitops.Value) bool { return c.sensitive }
+	facts.Weighty = func(Subject, gitops.Path, gitops.Value, gitops.Value) bool { return c.weighty }
+	facts.Find = func(id gitops.ObjectID) (gitops.Object, bool) {
+		i := slices.IndexFunc(around, func(o gitops.Object) bool { return o.ID == id })
+		if i < 0 {
+			return gitops.Object{}, false
+		}
+		return around[i], true
+	}
+	facts.Absent = func(id gitops.ObjectID) bool { return slices.Contains(c.absent, id) }
 	facts.ImageRewrites = c.rewrites
 	path, err := gitops.ParsePath(c.path)
 	if err != nil {

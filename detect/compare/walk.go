@@ -2,6 +2,8 @@ package compare
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"holdfast/detect"
 	"holdfast/gitops"
@@ -211,7 +213,7 @@ func identical(a, b any) bool {
 func (w *walker) added(f *typed.Field, t *typed.Type, git gitops.Value, live any) {
 	if f != nil {
 		switch {
-		case f.ServerSet(w.liveAround):
+		case f.ServerSet(w.liveAround) && (w.quiet || !w.owned()):
 			w.excuse(detect.ServerSet, git, gitops.Present(live))
 			return
 		case typed.Absent(f, live), w.isDefault(f, t, live):
@@ -302,11 +304,34 @@ func (w *walker) isDefault(f *typed.Field, t *typed.Type, v any) bool {
 	if d, ok := f.Constant(); ok {
 		return w.means(t, d, v)
 	}
-	if d, ok := f.Default(w.liveAround); ok && w.means(t, d, v) {
+	if d, ok := f.Default(w.explaining(f)); ok && w.means(t, d, v) {
 		return true
 	}
 	d, ok := f.Default(w.gitAround)
 	return ok && w.means(t, d, v)
+}
+
+// explaining gives the mappings around the live value that may explain f: without its twin where Git has none of the
+// two, or else two additions would excuse each other.
+func (w *walker) explaining(f *typed.Field) []map[string]any {
+	last := len(w.liveAround) - 1
+	twin, ok := f.Twin()
+	if !ok || w.gitAround[last][twin] != nil {
+		return w.liveAround
+	}
+	bare := maps.Clone(w.liveAround[last])
+	delete(bare, twin)
+	return append(slices.Clone(w.liveAround[:last]), bare)
+}
+
+// owned says whether some manager holds the live value where the walk stands: what the API server chose by itself, it
+// gives to nobody. Marks in metadata it counts up for whoever wrote last.
+func (w *walker) owned() bool {
+	if w.frames[0].field == "metadata" {
+		return false
+	}
+	path, _ := w.path()
+	return len(w.owners(path, true)) > 0
 }
 
 // means says whether a default, completed by the defaults inside it, is v.

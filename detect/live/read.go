@@ -171,7 +171,7 @@ func (r *reader) planWhole() {
 	}
 }
 
-// planContext lists what may have changed wanted objects on its own: autoscalers and admission.
+// planContext lists what may have changed wanted objects on its own: autoscalers, admission and what fills Secrets.
 func (r *reader) planContext() {
 	if len(r.ids) == 0 && !r.wanted.AllKinds {
 		return
@@ -184,6 +184,15 @@ func (r *reader) planContext() {
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"},
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: "kyverno.io", Kind: "ClusterPolicy"},
+		{Group: "kyverno.io", Kind: "Policy"},
+		{Group: "policies.kyverno.io", Kind: "MutatingPolicy"},
+		{Group: "policies.kyverno.io", Kind: "NamespacedMutatingPolicy"},
+		{Group: "mutations.gatekeeper.sh", Kind: "Assign"},
+		{Group: "mutations.gatekeeper.sh", Kind: "AssignImage"},
+		{Group: "mutations.gatekeeper.sh", Kind: "AssignMetadata"},
+		{Group: "mutations.gatekeeper.sh", Kind: "ModifySet"},
+		{Group: "external-secrets.io", Kind: "ExternalSecret"},
 	} {
 		r.plan(kind, listing{})
 	}

@@ -170,6 +170,9 @@ func (j *judge) attribute(m *member, fields []detect.Field, live *gitops.Object)
 		case f.Drift:
 			if !history.Field(f) {
 				j.uncovered.note(history, *f)
+			} else if f.Cause == detect.CauseUnknown && f.Writer.Confidence == detect.ByAudit && f.Writer.IsPerson() {
+				f.Cause = detect.CauseManual
+				f.Reason = "The audit log shows that " + f.Writer.Name() + " set this value. " + f.Reason
 			} else if f.Cause == detect.CauseOrphaned && f.Writer.IsPerson() && isEngines(m.app, f.Writer.Manager) {
 				f.Cause = detect.CauseManual
 				f.Reason = fmt.Sprintf("%s set it past Git under the engine's name %s: the audit log tells.", f.Writer.Name(), f.Writer.Manager)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"holdfast/detect"
+	"holdfast/detect/assess"
 	"holdfast/detect/classify"
 	"holdfast/detect/compare"
 	"holdfast/detect/live"
@@ -18,6 +19,7 @@ import (
 	"holdfast/gitops/engines"
 	"holdfast/gitops/packed"
 	"holdfast/gitops/render"
+	"holdfast/gitops/typed"
 )
 
 // Run scans every target. What cannot be read or rendered becomes part of the answer: an Application in
@@ -116,6 +118,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	facts.Outside = outside(own.Objects, members)
 	facts.Find, facts.Absent = snapshot.Objects.Get, absent(snapshot, places)
 	facts.Sensitive, facts.Privileged = in.Assessor.Sensitive, in.Assessor.Privileged
+	facts.Weighty = weighty(in.Assessor, schemas)
 	survey(snapshot.Objects, facts, members)
 	claimed := claims(members)
 	facts.Declared = func(id gitops.ObjectID) bool { return claimed[id] }
@@ -259,6 +262,18 @@ func completed(target Target, cluster []gitops.Object) ([]gitops.Application, []
 // concerns says whether a problem is about an Application's own object.
 func concerns(p gitops.EngineProblem, app gitops.Application) bool {
 	return p.Object == engines.ObjectID(app)
+}
+
+// weighty asks the assessor about fields of kinds whose schema is known: of others, defaults cannot be told from additions.
+func weighty(assessor *assess.Assessor, schemas *typed.Schemas) func(classify.Subject, gitops.Path, gitops.Value, gitops.Value) bool {
+	return func(s classify.Subject, path gitops.Path, git, live gitops.Value) bool {
+		if _, known := schemas.Lookup(s.Live.APIVersion, s.Live.ID.Kind); !known {
+			return false
+		}
+		return assessor.Weighty(assess.Input{
+			Object: detect.Ref(*s.Live), Declared: &s.Declared.Object, Live: s.Live, Field: detect.Field{Path: path, Git: git, Live: live},
+		})
+	}
 }
 
 // survey looks at every live object once: for what it says about others, and for whose mark it carries.

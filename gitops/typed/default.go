@@ -19,6 +19,10 @@ func (f *Field) Default(around []map[string]any) (value any, ok bool) {
 			return r.value, true
 		case "sibling":
 			value, ok = dig(around[len(around)-1], r.path)
+		case "twin":
+			if value, ok = dig(around[len(around)-1], r.path); !ok {
+				continue
+			}
 		case "beside":
 			if len(around) < 2 {
 				continue
@@ -46,6 +50,17 @@ func (f *Field) Default(around []map[string]any) (value any, ok bool) {
 
 // HasDefault says whether the field has a default on any condition.
 func (f *Field) HasDefault() bool { return len(f.defaults) > 0 }
+
+// Twin names the field beside it of which this one is the default, and which is this one's: two names of one setting.
+// They explain each other only for an author who gave one of them.
+func (f *Field) Twin() (name string, ok bool) {
+	for i := range f.defaults {
+		if f.defaults[i].from == "twin" {
+			return f.defaults[i].path[0], true
+		}
+	}
+	return "", false
+}
 
 // Constant gives the default of a field that has one on no condition.
 func (f *Field) Constant() (value any, ok bool) {

@@ -15,6 +15,7 @@ import (
 //
 //	core/v1.Container terminationMessagePath = "/dev/termination-log"    the default, as JSON
 //	core/v1.ServicePort targetPort = sibling port                        the value of a field beside it
+//	core/v1.PodSpec serviceAccount = twin serviceAccountName             the same, where each is the other's default
 //	core/v1.Namespace metadata.labels["kubernetes.io/metadata.name"] = root metadata.name
 //	core/v1.Container imagePullPolicy = pullPolicy image                 by the tag of the image beside it
 //	apiextensions/v1.CustomResourceDefinitionNames singular = lower kind   the field beside it in lower case; listOf adds List
@@ -136,7 +137,7 @@ func applyLine(line string, deep bool, seen map[string]*Type) error {
 func parseValue(text string) (rule, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
-	case "sibling", "root", "pullPolicy", "listOf", "lower":
+	case "sibling", "twin", "root", "pullPolicy", "listOf", "lower":
 		return rule{from: word, path: strings.Split(rest, ".")}, nil
 	}
 	v, err := decode(text)
