@@ -86,14 +86,10 @@ func (b *builder) recordsRead() string {
 
 // scenarios groups findings by class and way to differ. Without any, they are those of the vectors, without figures.
 func (b *builder) scenarios(drifting []detect.Finding) []Scenario {
-	type key struct {
-		class    string
-		category assess.Category
-	}
-	groups := map[key][]detect.Finding{}
+	groups := map[driftKind][]detect.Finding{}
 	for _, f := range drifting {
 		for _, k := range b.kinds(f) {
-			groups[key{k.class, k.category}] = append(groups[key{k.class, k.category}], f)
+			groups[k] = append(groups[k], f)
 		}
 	}
 	var out []Scenario

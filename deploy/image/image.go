@@ -64,7 +64,7 @@ func assemble(o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index := v1.ImageIndex(mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, architecture := range slices.Sorted(maps.Keys(o.binaries)) {
 		image, err := o.image(architecture, base)
 		if err != nil {

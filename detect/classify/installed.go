@@ -2,7 +2,7 @@ package classify
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -149,8 +149,8 @@ func asksOnly(live gitops.Object, endpoints []string) bool {
 		if err != nil || at.Hostname() == "" {
 			return true
 		}
-		ip := net.ParseIP(at.Hostname())
-		local := at.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+		ip, _ := netip.ParseAddr(at.Hostname()) // the zero address is no loopback
+		local := at.Hostname() == "localhost" || ip.IsLoopback()
 		return !(local && slices.Contains(endpoints, loopback)) &&
 			!slices.ContainsFunc(endpoints, func(e string) bool { return !strings.Contains(e, "/") && gitops.Glob(e, at.Hostname()) })
 	})
