@@ -122,7 +122,8 @@ func (f *Facts) Extra(s Subject) (cause detect.Cause, drift bool, writer *detect
 	case maker.engine && s.App.Engine == gitops.ArgoCD && hookOf(live) != "":
 		return detect.CauseController, false, maker.writer, "It is a hook (" + hookOf(live) + ") that Argo CD ran at a sync; it stays until it is run again."
 	case maker.engine && (mark == markOurs || f.inventoried(s)):
-		return detect.CauseOrphaned, true, maker.writer, "The engine made it for this Application and Git declares it no more." + prunes(s.App)
+		meant, why := f.meantToStay(s)
+		return detect.CauseOrphaned, opens || !meant, maker.writer, "The engine made it for this Application and Git declares it no more." + prunes(s.App) + why
 	case f.inventoried(s):
 		return detect.CauseOrphaned, true, maker.writer, "The engine lists it in its inventory and Git declares it no more." + prunes(s.App)
 	case mark == markOurs && maker.tool:
@@ -149,6 +150,17 @@ func prunes(app gitops.Application) string {
 		return " The Application does not prune, so it stays."
 	}
 	return ""
+}
+
+// meantToStay says what Git's own marks on an object that it declares no more say about that: the engine has set them. It
+// is meant where the engine, too, takes it for no difference.
+func (f *Facts) meantToStay(s Subject) (meant bool, why string) {
+	for _, found := range f.optOuts(s) {
+		if len(found.owners) > 0 && isEngine(s.App, found.owners[0]) {
+			meant, why = meant || found.keeps, why+" "+found.what+" Git had it say so."
+		}
+	}
+	return meant, why
 }
 
 // elsewhere says whether the object stands in a namespace where the Application is known to have nothing.

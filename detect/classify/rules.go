@@ -147,6 +147,8 @@ type Switch struct {
 	Engine gitops.Engine `json:"engine"`
 	// Stops: the engine corrects nothing of the object. Else the mark takes something less away.
 	Stops bool `json:"stops,omitempty"`
+	// Keeps: an object with the mark is no difference to the engine once Git does not declare it any more.
+	Keeps bool `json:"keeps,omitempty"`
 	// Values turn it on, but for those of Except; upper and lower case are the same. A * matches any value.
 	Values []string `json:"values"`
 	Except []string `json:"except,omitempty"`

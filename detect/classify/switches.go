@@ -49,6 +49,7 @@ type optOut struct {
 	value  string
 	what   string
 	stops  bool
+	keeps  bool
 	owners []detect.Writer
 }
 
@@ -71,7 +72,7 @@ func (f *Facts) optOuts(s Subject) []optOut {
 			if git.V == value || ownedBy(*s.Live, []kinds{{Group: "flagger.app", Kinds: []string{"Canary"}}}) {
 				continue
 			}
-			out = append(out, optOut{path, git, value, sw.What, sw.Stops, markOwners(*s.Live, set, key)})
+			out = append(out, optOut{path, git, value, sw.What, sw.Stops, sw.Keeps, markOwners(*s.Live, set, key)})
 		}
 	}
 	sortOptOuts(out)

@@ -33,6 +33,8 @@ type judge struct {
 	uncovered uncovered
 	// present tells what live objects there are.
 	present func() presence
+	// declarers are the members that declare an object which others declare too.
+	declarers map[gitops.ObjectID][]*member
 }
 
 func claims(members []*member) map[gitops.ObjectID]bool {
@@ -128,6 +130,7 @@ func (j *judge) object(m *member, declared, head *gitops.Declared, out *detect.S
 	unstable(m, declared.Object, fields)
 	j.attribute(m, fields, live)
 	fields = j.contested(m, subject, fields)
+	j.doubled(m, declared.ID, fields)
 	if !j.in.All {
 		fields = slices.DeleteFunc(fields, isMark)
 	}

@@ -132,7 +132,7 @@ func cluster(ctx context.Context, in Input, sources *sources, target Target) (de
 	in.progress("%s: comparing", target.Name)
 	judge := &judge{
 		in: in, target: target, comparer: compare.New(schemas),
-		snapshot: snapshot, engines: own.Objects, claimed: claimed,
+		snapshot: snapshot, engines: own.Objects, claimed: claimed, declarers: declarers(members),
 	}
 	judge.claimHooks(members)
 	judge.present = sync.OnceValue(func() presence { return presenceOf(snapshot.Objects) })
