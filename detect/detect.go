@@ -102,6 +102,23 @@ func (w Writer) Name() string {
 	return name
 }
 
+// How says how well the name is known, in words for people; empty without a name.
+func (w Writer) How() string {
+	switch {
+	case w.Name() == "":
+		return ""
+	case w.Confidence == ByAudit:
+		return "audit log"
+	case w.Confidence == ByAuditMetadata:
+		return "audit log, object only"
+	case w.Confidence == ByManager:
+		return "manager name, chosen by the client"
+	case w.Confidence == Inferred:
+		return "inferred"
+	}
+	return "manager name, which the audit log does not confirm"
+}
+
 // IsPerson says whether a person wrote, as far as the user's name tells: service accounts, nodes, components of
 // Kubernetes and the clouds' own accounts are none. Source: kubernetes.io/docs/reference/access-authn-authz/authentication.
 func (w Writer) IsPerson() bool {

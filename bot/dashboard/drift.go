@@ -206,20 +206,7 @@ func writer(w *detect.Writer) templates.WriterView {
 	if w == nil {
 		return templates.WriterView{}
 	}
-	v := templates.WriterView{Name: w.Name(), Time: w.Time}
-	switch w.Confidence {
-	case detect.ByAudit:
-		v.How = "audit log"
-	case detect.ByAuditMetadata:
-		v.How = "audit log, object only"
-	case detect.ByManager:
-		v.How = "manager name, chosen by the client"
-	case detect.Inferred:
-		v.How = "inferred"
-	case detect.Unresolved:
-		v.How = "not confirmed by the audit log"
-	}
-	return v
+	return templates.WriterView{Name: w.Name(), Time: w.Time, How: w.How()}
 }
 
 func threadLink(t serve.Thread) templates.ThreadView {

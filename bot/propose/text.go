@@ -128,20 +128,7 @@ func by(c *templates.Change, w *detect.Writer) {
 	if !w.Time.IsZero() {
 		c.When = w.Time.UTC().Format(timeLayout)
 	}
-	switch w.Confidence {
-	case detect.ByManager:
-		c.Confidence = "manager name, chosen by the client"
-	case detect.ByAuditMetadata:
-		c.Confidence = "audit log, object only"
-	case detect.ByAudit:
-		c.Confidence = "audit log"
-	case detect.Inferred:
-		c.Confidence = "inferred"
-	case detect.Unresolved:
-		if c.By != "" {
-			c.Confidence = "manager name, which the audit log does not confirm"
-		}
-	}
+	c.Confidence = w.How()
 }
 
 // text prints a value on one line; an absent one is empty, an empty one visible.
