@@ -130,7 +130,7 @@ func TestAGivenApplicationIsDecodedWithWhatTheDumpHoldsForIt(t *testing.T) {
 	}{
 		{"variables", []string{"kustomization.yaml"}, []string{"source.yaml", "vars.yaml", "x.yaml"}, 1, moved, ""},
 		{"the file's own variables win", []string{"kustomization.yaml", "own-vars.yaml"}, []string{"source.yaml", "vars.yaml", "x.yaml"}, 0, nil, ""},
-		{"variables that are nowhere", []string{"kustomization.yaml"}, []string{"source.yaml", "x.yaml"}, 2, nil, "ConfigMap flux-system/vars, which is not among the objects read"},
+		{"variables that are nowhere", []string{"kustomization.yaml"}, []string{"source.yaml", "x.yaml"}, 2, []string{"shop/x data.k <unread> us"}, "ConfigMap flux-system/vars, which is not among the objects read"},
 		{"only the file's Applications", []string{"kustomization.yaml"}, []string{"source.yaml", "vars.yaml", "x.yaml", "other.yaml"}, 1, moved, ""},
 		{"what the dump says was applied", []string{"kustomization.yaml"}, []string{"source.yaml", "vars.yaml", "x.yaml", "status.yaml", "old.yaml"}, 1, append([]string{"shop/old"}, moved...), ""},
 		{"values", []string{"release.yaml"}, []string{"source.yaml", "vars.yaml", "x.yaml"}, 1, moved, ""},

@@ -74,7 +74,7 @@ func shopWants() []wantField {
 		manual("Deployment/worker", "spec.template.spec.containers[name=worker].resources.limits.memory", "low", detect.Revert),
 		{"Deployment/worker", "spec.template.spec.containers[name=worker].args", detect.CauseManual, true, alice, detect.ByAudit, "medium", detect.Revert},
 		manual("Deployment/media", "spec.template.spec.hostNetwork", "critical", detect.AsIssue),
-		{"Deployment/quiet", "spec.template.spec.containers[name=quiet].env[name=LEVEL].value", detect.CauseUnknown, true, alice, detect.ByAudit, "medium", detect.AsIssue},
+		{"Deployment/quiet", "spec.template.spec.containers[name=quiet].env[name=LEVEL].value", detect.CauseManual, true, alice, detect.ByAudit, "medium", detect.Revert},
 		{"Deployment/restarted", `spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]`, detect.CauseManual, true, alice, detect.ByAudit, "low", detect.Revert},
 		{"Deployment/front", "spec.replicas", detect.CauseAutoscaler, false, "", "", "", detect.Ignore},
 		{"Deployment/search", "spec.replicas", detect.CauseAutoscaler, false, "", "", "", detect.Ignore},

@@ -117,7 +117,7 @@ func TestALedgerFromFirstSightToProof(t *testing.T) {
 		t.Errorf("%d batches, %v", doc.Batches, doc.Kinds)
 	}
 
-	// The closing comment quotes the head that stood then, and so does the commit of the next pull request.
+	// The closing comment quotes the head that holds its evidence, and so does the commit of the next pull request.
 	comments := ""
 	files, err := filepath.Glob(filepath.Join(s.dir, "forge", "*", "*"))
 	if err != nil {
@@ -129,12 +129,12 @@ func TestALedgerFromFirstSightToProof(t *testing.T) {
 		}
 	}
 	quoted := regexp.MustCompile(`Ledger: holdfast/ledger at ([0-9a-f]{40})`).FindStringSubmatch(comments)
-	if quoted == nil || quoted[1] != first {
-		t.Fatalf("no comment quotes %s:\n%s", first, comments)
+	if quoted == nil || quoted[1] != doc.Head {
+		t.Fatalf("no comment quotes %s:\n%s", doc.Head, comments)
 	}
 	anchors := filepath.Join(s.dir, "anchors")
 	writeFile(t, anchors, "# from the forge\n"+quoted[1]+" 2026-03-10T12:00:00Z the closing of an issue\n")
-	if doc, code := s.verify(t, "--anchors", anchors); code != 0 || doc.Verdict != ledger.Whole || doc.Anchors.After != 1 {
+	if doc, code := s.verify(t, "--anchors", anchors); code != 0 || doc.Verdict != ledger.Whole || doc.Anchors.After != 0 {
 		t.Errorf("exit %d, %s, %+v", code, doc.Verdict, doc.Anchors)
 	}
 

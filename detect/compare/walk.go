@@ -213,7 +213,7 @@ func identical(a, b any) bool {
 func (w *walker) added(f *typed.Field, t *typed.Type, git gitops.Value, live any) {
 	if f != nil {
 		switch {
-		case f.ServerSet(w.liveAround) && (w.quiet || !w.owned()):
+		case f.ServerSet(w.liveAround) && (w.quiet || t.Format == typed.Time || !w.owned()): // a time is stamped on what somebody writes
 			w.excuse(detect.ServerSet, git, gitops.Present(live))
 			return
 		case typed.Absent(f, live), w.isDefault(f, t, live):

@@ -219,11 +219,11 @@ func TestSources(t *testing.T) {
 		}},
 		{"more of the same repository needs no mount", sources(chart, plain, values), gitops.Application{
 			Source: home("$chart"), Render: helm(file("$chart/own.yaml"), file("prod.yaml")), Mounts: mounted("$chart", "web", "1.x"),
-			Parts: []gitops.Part{{Path: "crds", Render: gitops.Render{Namespace: "prod", Recurse: true, Include: "*.yaml", Exclude: "x*"}}},
+			Parts: []gitops.Part{{Path: "crds", Render: gitops.Render{Namespace: "prod", Directory: true, Recurse: true, Include: "*.yaml", Exclude: "x*"}}},
 		}},
 		{"the same repository at another revision is a mount", sources(plain, older), gitops.Application{
-			Source: home("crds"), Render: gitops.Render{Namespace: "prod", Recurse: true, Include: "*.yaml", Exclude: "x*"},
-			Parts:  []gitops.Part{{Path: "$source1/crds", Render: gitops.Render{Namespace: "prod"}}},
+			Source: home("crds"), Render: gitops.Render{Namespace: "prod", Directory: true, Recurse: true, Include: "*.yaml", Exclude: "x*"},
+			Parts:  []gitops.Part{{Path: "$source1/crds", Render: gitops.Render{Namespace: "prod", Directory: true}}},
 			Mounts: []gitops.Mount{{At: "$source1", Source: gitops.Source{Repo: "https://git.example.test/values.git", Branch: "old", Kind: "Git"}}},
 		}},
 	} {
