@@ -385,7 +385,7 @@ func hookOf(o gitops.Object) string {
 func (f *Facts) Missing(s Subject) (cause detect.Cause, drift bool, reason string) {
 	declared := s.Declared.Object
 	marks := declared.Annotations()
-	if key := hookOf(declared); key != "" {
+	if key := hookOf(declared); key != "" && s.App.Engine == gitops.ArgoCD { // to others such a mark means nothing
 		return detect.CauseController, false, "It is a hook (" + key + "): it runs at a sync and need not stay."
 	}
 	spec, _ := declared.Content["spec"].(map[string]any)

@@ -15,7 +15,7 @@ func (f *Facts) ownsSuch(ref gitops.ObjectID, uid string, live gitops.Object) bo
 	kind := ref.GroupKind()
 	switch {
 	case !builtInGroup(ref.Group):
-		return may && !ofEngine(ref.Group)
+		return may && !ofEngine(kind)
 	case live.ID.GroupKind() == (gitops.GroupKind{Kind: "Pod"}) && kind == (gitops.GroupKind{Kind: "Node"}):
 		return may && mirrors(live, ref.Name)
 	case !slices.Contains(workloadOwners(live.ID.GroupKind()), kind):
@@ -26,9 +26,10 @@ func (f *Facts) ownsSuch(ref gitops.ObjectID, uid string, live gitops.Object) bo
 	return may || f.fitsTemplate(live, owner) // what is not there is not read either because it gives no hold on the node
 }
 
-// ofEngine tells the groups of the engines' own objects.
-func ofEngine(group string) bool {
-	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || group == "argoproj.io"
+// ofEngine tells the engines' own objects. Argo's Rollouts and Workflows share a group with Argo CD's.
+func ofEngine(kind gitops.GroupKind) bool {
+	return strings.HasSuffix(kind.Group, ".toolkit.fluxcd.io") ||
+		kind.Group == "argoproj.io" && slices.Contains([]string{"Application", "ApplicationSet", "AppProject"}, kind.Kind)
 }
 
 // builtInGroup says whether an API group is one of Kubernetes itself.

@@ -264,10 +264,10 @@ func concerns(p gitops.EngineProblem, app gitops.Application) bool {
 	return p.Object == engines.ObjectID(app)
 }
 
-// weighty asks the assessor about fields of kinds whose schema is known: of others, defaults cannot be told from additions.
+// weighty asks the assessor. Where a kind's schema is not known, additions do not count: they may be defaults.
 func weighty(assessor *assess.Assessor, schemas *typed.Schemas) func(classify.Subject, gitops.Path, gitops.Value, gitops.Value) bool {
 	return func(s classify.Subject, path gitops.Path, git, live gitops.Value) bool {
-		if _, known := schemas.Lookup(s.Live.APIVersion, s.Live.ID.Kind); !known {
+		if _, known := schemas.Lookup(s.Live.APIVersion, s.Live.ID.Kind); !known && !git.Set {
 			return false
 		}
 		return assessor.Weighty(assess.Input{
