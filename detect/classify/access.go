@@ -72,10 +72,14 @@ func (f *Facts) editor(app gitops.Application, live gitops.Object, entries []ent
 
 // GivenAt is when people last wrote what an object opens, as managedFields tell, and when it was made where they do not.
 // An upgrade by Helm moves the time of its entry whatever it changes, so that its time is that at which the object was made.
+// Where managedFields were cleared it may have been at any time, now included.
 func (f *Facts) GivenAt(o gitops.Object) time.Time {
 	at := o.Created()
 	if at.IsZero() {
 		return at
+	}
+	if f.cleared(o) {
+		return f.Now
 	}
 	for _, e := range managedEntries(o) {
 		who := f.Rules.who(e.Manager)
@@ -84,6 +88,12 @@ func (f *Facts) GivenAt(o gitops.Object) time.Time {
 		}
 	}
 	return at
+}
+
+// cleared says whether an object's managedFields were taken off: others here have them, and it is too young to have been
+// made without. API servers keep them for every new object since 1.18; from 2022 on no older one was supported by anybody.
+func (f *Facts) cleared(o gitops.Object) bool {
+	return f.managed && len(managedEntries(o)) == 0 && o.Created().After(time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
 // nodeMarks are the fields of a pod that give it a hold on its node, as managedFields spell them. The profile of seccomp

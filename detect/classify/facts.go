@@ -43,6 +43,8 @@ type Facts struct {
 	// Now is the time of the scan; zero when it does not matter.
 	Now time.Time
 
+	// managed says that some object has managedFields: they were not left out of a dump.
+	managed    bool
 	neighbours neighbours
 	table      []row
 }
@@ -77,6 +79,7 @@ func NewFacts(objects []gitops.Object, rules *Rules) *Facts {
 
 // Add indexes one more live object, before the Facts are used.
 func (f *Facts) Add(object gitops.Object) {
+	f.managed = f.managed || len(managedEntries(object)) > 0
 	f.Autoscalers.add(object)
 	f.Admission.add(object)
 	f.neighbours.add(object)

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,10 @@ func TestRightsCountFromWhenTheyWereLastGiven(t *testing.T) {
 	again := func(manager, fields string) string {
 		return strings.Replace(old, "managedFields: [", `managedFields: [{manager: `+manager+`, operation: Update, time: "2026-03-09T00:00:00Z", fieldsV1: {`+fields+`}}, `, 1)
 	}
+	bare := func(text string) string {
+		return regexp.MustCompile(`managedFields: \[.*\]`).ReplaceAllString(text, "managedFields: []") +
+			"\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: other, managedFields: [{manager: kube-apiserver, operation: Update, fieldsV1: {}}]}\n"
+	}
 	for _, tt := range []struct {
 		name, live, by string
 	}{
@@ -190,10 +195,16 @@ func TestRightsCountFromWhenTheyWereLastGiven(t *testing.T) {
 		{"to others", again("kubectl-edit", `"f:subjects": {}`), "kubectl-edit"},
 		{"a label alone", again("kubectl-label", `"f:metadata": {"f:labels": {}}`), ""},
 		{"an upgrade by Helm", strings.ReplaceAll(strings.ReplaceAll(old, "kubectl-create", "helm"), `time: "2026-03-01`, `time: "2026-03-09`), ""},
+		{"with managedFields taken off", bare(old), "nobody"},
+		{"made when API servers did not keep them", strings.ReplaceAll(bare(old), "2026-03-01", "2019-03-01"), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var want []string
-			if tt.by != "" {
+			switch tt.by {
+			case "":
+			case "nobody":
+				want = []string{"argocd/a ClusterRoleBinding.rbac.authorization.k8s.io/people (drift, unknown, critical, issue, by )"}
+			default:
 				want = []string{"argocd/a ClusterRoleBinding.rbac.authorization.k8s.io/people (drift, manual, critical, issue, by " + tt.by + ")"}
 			}
 			if diff := cmp.Diff(want, scanOfTwo(t, byAnnotation, tt.live)); diff != "" {
