@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 )
 
 // check is a precondition or shape of a known mutator that a table cannot spell.
@@ -169,7 +170,7 @@ func ownTrackingValue(s *situation) bool {
 	key, value := s.Path[2].Field, text(s.Live.V)
 	if key == argoTrackingKey {
 		app, names, _ := strings.Cut(value, ":")
-		return namesObject(names, s.about.Live.ID) && (s.App.Tracking.Annotation != key || isAppName(s.App, app))
+		return namesObject(names, s.about.Live.ID) && (s.App.Tracking.Annotation != key || argocd.IsTrackingName(app, s.App.Namespace, s.App.Name))
 	}
 	want, known := s.App.Tracking.Labels[key]
 	return !known || value == want

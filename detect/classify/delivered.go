@@ -47,7 +47,7 @@ func fluxClaim(live gitops.Object, kind gitops.GroupKind) (engineClaim, bool) {
 func argoClaim(live gitops.Object, app gitops.Application) (engineClaim, bool) {
 	claim := func(key, value, name string) engineClaim {
 		return engineClaim{mark: key + ": " + value, names: func(id gitops.ObjectID) bool {
-			return id.Group == argocd.Group && id.Kind == argocd.Kind && (name == id.Name || name == id.Namespace+"_"+id.Name)
+			return id.Group == argocd.Group && id.Kind == argocd.Kind && argocd.IsTrackingName(name, id.Namespace, id.Name)
 		}}
 	}
 	if value, ok := live.Annotations()[argoTrackingKey]; ok {

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 )
 
 // neighbours holds what live objects say about others.
@@ -270,7 +271,7 @@ func (f *Facts) trackingMark(s Subject) trackingMark {
 			switch id := s.Live.ID; {
 			case !namesObject(rest, id):
 				return markOfAnother
-			case isAppName(s.App, app):
+			case argocd.IsTrackingName(app, s.App.Namespace, s.App.Name):
 				return markOurs
 			}
 			return markNone
@@ -312,11 +313,6 @@ func namesObject(mark string, id gitops.ObjectID) bool {
 		return ok && kind+":/"+name == trackingID(id)
 	}
 	return mark == trackingID(id)
-}
-
-// isAppName: an Application outside Argo CD's own namespace is written namespace_name.
-func isAppName(app gitops.Application, name string) bool {
-	return name == app.Name || name == app.Namespace+"_"+app.Name
 }
 
 // OpensAccess tells what people make to get past a control: bindings, roles that others take rules from or that

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 )
 
 // Switches gives the opt-outs on the live object that Git does not carry: marks by which an engine stops
@@ -135,7 +136,7 @@ func (f *Facts) lostTrackingID(s Subject) []detect.Field {
 	path := gitops.Path{gitops.Field("metadata"), gitops.Field("annotations"), gitops.Field(key)}
 	have, there := s.Live.Annotations()[key]
 	name, names, _ := strings.Cut(have, ":")
-	ours := isAppName(s.App, name) && namesObject(names, s.Live.ID)
+	ours := argocd.IsTrackingName(name, s.App.Namespace, s.App.Name) && namesObject(names, s.Live.ID)
 	if ours || gitops.Lookup(s.Declared.Content, path).Set || hookOf(s.Declared.Object) != "" || !f.maker(s.App, *s.Live).engine {
 		return nil
 	}

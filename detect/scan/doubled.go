@@ -7,6 +7,7 @@ import (
 
 	"holdfast/detect"
 	"holdfast/gitops"
+	"holdfast/gitops/argocd"
 )
 
 // declarers gives the members that declare an object, of those that more than one declares.
@@ -60,7 +61,7 @@ func (m *member) says(id gitops.ObjectID, path gitops.Path, live gitops.Value) b
 		return ours && want == text
 	case "annotations":
 		name, _, _ := strings.Cut(text, ":")
-		return key == m.app.Tracking.Annotation && key != "" && (name == m.app.Name || name == m.app.Namespace+"_"+m.app.Name)
+		return key == m.app.Tracking.Annotation && key != "" && argocd.IsTrackingName(name, m.app.Namespace, m.app.Name)
 	}
 	return false
 }

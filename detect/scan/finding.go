@@ -108,5 +108,5 @@ func (m *member) tracks(labels, annotations map[string]string) bool {
 	if !ok || t.Installation != "" && annotations[argocd.InstallationAnnotation] != t.Installation {
 		return false
 	}
-	return app == m.app.Name || app == m.app.Namespace+"_"+m.app.Name // the latter outside Argo CD's own namespace
+	return argocd.IsTrackingName(app, m.app.Namespace, m.app.Name)
 }

@@ -18,6 +18,12 @@ func (a application) trackingName(id gitops.ObjectID) string {
 	return id.Namespace + "_" + id.Name
 }
 
+// IsTrackingName says whether the name in a tracking mark is that of the Application of this namespace and name: which is
+// the controller's namespace is not told everywhere.
+func IsTrackingName(mark, namespace, name string) bool {
+	return mark == name || mark == namespace+"_"+name
+}
+
 // applied gives, by source, the revision whose files the cluster has: the one that the Application is in sync with,
 // which may be newer than its last sync, since nothing is synced where a commit only says what is live already. Else
 // that of the last operation if it was a whole sync that succeeded, else the newest of the history. A sync of some

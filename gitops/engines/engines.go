@@ -90,7 +90,7 @@ func owns(app gitops.Application, o gitops.Object) bool {
 	if key := app.Tracking.Annotation; key != "" {
 		name, _, ok := strings.Cut(o.Annotations()[key], ":")
 		if ok {
-			return name == app.Name || name == app.Namespace+"_"+app.Name
+			return argocd.IsTrackingName(name, app.Namespace, app.Name)
 		}
 	}
 	have := o.Labels()

@@ -96,34 +96,35 @@ const skipMark = "+argocd:skip-file-rendering"
 
 // plainFile reads a file of a folder. What is no object in it may be something else's.
 func plainFile(src *source, name string, how gitops.Render, result *Result) error {
-	data, ok, err := src.read(name)
-	if err != nil {
+	data, err := existing(src, name)
+	if err != nil || how.Directory && bytes.Contains(data, []byte(skipMark)) {
 		return err
-	}
-	if !ok {
-		return ErrNotFound
-	}
-	if how.Directory && bytes.Contains(data, []byte(skipMark)) {
-		return nil
 	}
 	objects, problems := File(name, data)
 	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Kind == NoObject })
-	result.Objects, result.Problems = append(result.Objects, objects...), append(result.Problems, problems...)
+	result.add(objects, problems)
 	return nil
 }
 
 // namedFile reads a file that was asked for by its name.
 func namedFile(src *source, name string, result *Result) error {
+	data, err := existing(src, name)
+	if err == nil {
+		result.add(File(name, data))
+	}
+	return err
+}
+
+func existing(src *source, name string) ([]byte, error) {
 	data, ok, err := src.read(name)
-	if err != nil {
-		return err
+	if err == nil && !ok {
+		err = ErrNotFound
 	}
-	if !ok {
-		return ErrNotFound
-	}
-	objects, problems := File(name, data)
-	result.Objects, result.Problems = append(result.Objects, objects...), append(result.Problems, problems...)
-	return nil
+	return data, err
+}
+
+func (r *Result) add(objects []gitops.Declared, problems []Problem) {
+	r.Objects, r.Problems = append(r.Objects, objects...), append(r.Problems, problems...)
 }
 
 // File reads the manifests of one file: many documents, lists, JSON. IDs are as written. Documents that
